@@ -1,0 +1,78 @@
+# The libraries we stand on, the warnings, and maskgrad_library(), which makes one folder a target.
+
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_C_FLAGS_RELEASE "-O3 -g") # assertions of ours stay: they are not assert()
+
+set(BLA_VENDOR OpenBLAS)
+find_package(BLAS REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS C)
+find_package(HDF5 REQUIRED COMPONENTS C)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
+pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
+find_path(RANDOM123_INCLUDE_DIR Random123/philox.h REQUIRED)
+find_path(CSV_INCLUDE_DIR csv.h REQUIRED)
+find_library(CSV_LIBRARY csv REQUIRED)
+
+include(CheckSymbolExists)
+set(CMAKE_REQUIRED_LIBRARIES BLAS::BLAS)
+check_symbol_exists(openblas_get_corename "cblas.h" MASKGRAD_HAVE_OPENBLAS)
+unset(CMAKE_REQUIRED_LIBRARIES)
+if(NOT MASKGRAD_HAVE_OPENBLAS)
+    message(FATAL_ERROR "cblas.h or the BLAS found (${BLAS_LIBRARIES}) is not OpenBLAS's: "
+                        "install libopenblas-openmp-dev, and see update-alternatives")
+endif()
+
+add_library(Random123::Random123 INTERFACE IMPORTED)
+target_include_directories(Random123::Random123 INTERFACE ${RANDOM123_INCLUDE_DIR})
+add_library(csv::csv INTERFACE IMPORTED)
+target_include_directories(csv::csv INTERFACE ${CSV_INCLUDE_DIR})
+target_link_libraries(csv::csv INTERFACE ${CSV_LIBRARY})
+add_library(jansson::jansson ALIAS PkgConfig::JANSSON)
+add_library(PCRE2::PCRE2 ALIAS PkgConfig::PCRE2)
+set_property(TARGET hdf5::hdf5 APPEND PROPERTY INTERFACE_COMPILE_DEFINITIONS H5_USE_110_API)
+
+add_library(maskgrad_warnings INTERFACE)
+target_compile_options(maskgrad_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes
+    -Wmissing-prototypes -Wno-unknown-pragmas $<$<BOOL:${MASKGRAD_WERROR}>:-Werror>)
+
+# How everything of ours is built: never -ffast-math, since -inf and NaN mean something here.
+add_library(maskgrad_build INTERFACE)
+target_compile_options(maskgrad_build INTERFACE -ffp-contract=fast -fopenmp-simd)
+target_compile_definitions(maskgrad_build INTERFACE _POSIX_C_SOURCE=200809L
+    $<$<BOOL:${MASKGRAD_HOSTILE}>:MG_HOSTILE> $<$<BOOL:${MASKGRAD_SANITIZE}>:MG_NO_CLONES>)
+if(MASKGRAD_SANITIZE)
+    target_compile_options(maskgrad_build INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined
+                                                    -fno-omit-frame-pointer)
+    target_link_options(maskgrad_build INTERFACE -fsanitize=address,undefined)
+endif()
+
+# maskgrad_library(NAME DIR folder [USES targets below] [SYSTEM libraries that only this folder includes])
+# makes NAME of the folder's .c files, and NAME_f64, the same in double precision.
+function(maskgrad_library name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "DIR" "USES;SYSTEM")
+    file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${arg_DIR}/*.c)
+    if(NOT sources)
+        file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/empty.c CONTENT "typedef int maskgrad_empty;\n")
+        set(sources ${PROJECT_BINARY_DIR}/empty.c)
+    endif()
+    foreach(suffix "" _f64)
+        add_library(${name}${suffix} STATIC ${sources})
+        target_include_directories(${name}${suffix} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/${arg_DIR}>)
+        target_link_libraries(${name}${suffix} PUBLIC maskgrad_build PRIVATE maskgrad_warnings ${arg_SYSTEM})
+        foreach(used ${arg_USES})
+            target_link_libraries(${name}${suffix} PUBLIC ${used}${suffix})
+        endforeach()
+        if(suffix STREQUAL "_f64" OR MASKGRAD_DOUBLE)
+            target_compile_definitions(${name}${suffix} PUBLIC MG_DOUBLE)
+        endif()
+        if(suffix STREQUAL "_f64")
+            set_target_properties(${name}${suffix} PROPERTIES EXCLUDE_FROM_ALL ON)
+        endif()
+    endforeach()
+endfunction()

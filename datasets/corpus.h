@@ -1,0 +1,44 @@
+/* A corpus: token ids, their tokenizer, a split, and, where the source is known, the source. And windows of it. */
+#ifndef MASKGRAD_CORPUS_H
+#define MASKGRAD_CORPUS_H
+
+#include "grammar.h"
+
+typedef struct mg_data_options {
+    const char *path;
+    const char *tokens;     /* "char", "word", "gpt2"; NULL: "char" (a grammar brings its own) */
+    const char *column;     /* of a CSV whose rows are documents */
+    const char *merges;     /* for "gpt2": merges.txt */
+    double validation;      /* the last share of the tokens; 0.1 */
+    ptrdiff_t grammar_size; /* words to draw from a grammar; 1,000,000 */
+    uint64_t seed;          /* of that draw */
+    const mg_tokenizer *tokenizer; /* encode with this one instead of making one: the data meets an existing model */
+} mg_data_options;
+MG_API mg_data_options mg_data_defaults(void);
+
+typedef enum mg_split { MG_TRAIN, MG_VALIDATION } mg_split;
+
+typedef struct mg_corpus {
+    char *name;              /* the file's name without its folder */
+    int *ids;                /* all of them; the first n_train are for training */
+    ptrdiff_t n, n_train;
+    mg_tokenizer *tokenizer; /* owned */
+    mg_grammar *grammar;     /* owned; NULL unless the file is a grammar */
+    uint64_t hash;           /* of the file's bytes (FNV-1a, 64 bits) and, for a grammar, of the draw's seed and size */
+    char warning[512];       /* what a user should know: CR characters counted, ...; empty if nothing */
+} mg_corpus;
+
+/* What kind of file it is, is read from its content: a CSV with the header state,word,next,weight is a grammar; with
+ * options->column it is a CSV of documents; else text. */
+MG_API mg_status mg_corpus_load(mg_corpus **corpus, const mg_data_options *options, mg_error *error);
+MG_API void mg_corpus_free(mg_corpus *corpus);
+/* Whether each split holds at least one window of block_size inputs and their targets (block_size + 1 tokens); if not,
+ * MG_ERR_INPUT with the split, its length and the length needed. */
+MG_API mg_status mg_corpus_check(const mg_corpus *corpus, ptrdiff_t block_size, mg_error *error);
+
+/* B windows of T inputs and their targets, target = the next token (this is where the shift happens, once). Offsets are
+ * drawn uniformly among all windows of the split: a function of (rng). ids and targets hold B*T. */
+MG_API void mg_corpus_batch(const mg_corpus *corpus, mg_split split, mg_rng rng, ptrdiff_t B, ptrdiff_t T, int *ids,
+                            int *targets);
+
+#endif

@@ -1,0 +1,53 @@
+/* A grammar: a weighted finite automaton read from a CSV with the header state,word,next,weight. Because the source is
+ * known, so is the truth: what it emits, how well the best possible predictor does, and what it could not have said. */
+#ifndef MASKGRAD_GRAMMAR_H
+#define MASKGRAD_GRAMMAR_H
+
+#include "rng.h"
+#include "tokenizer.h"
+
+#include <stdbool.h>
+
+typedef struct mg_grammar mg_grammar;
+
+/* The start is the state of the first row. Refused, with the row or the state: a missing column, a weight that is not a
+ * positive number, a state that no row defines, a state that cannot return to the start or be reached from it, an
+ * invalid or empty word, a word with white space. */
+MG_API mg_status mg_grammar_load(mg_grammar **grammar, const char *path, mg_error *error);
+MG_API mg_status mg_grammar_parse(mg_grammar **grammar, const char *csv, size_t length, const char *name,
+                                  mg_error *error);
+MG_API void mg_grammar_free(mg_grammar *grammar);
+MG_API int mg_grammar_states(const mg_grammar *grammar);
+MG_API int mg_grammar_words(const mg_grammar *grammar);
+MG_API const char *mg_grammar_word(const mg_grammar *grammar, int id); /* words are numbered in order of appearance */
+
+/* n words of an endless walk from the start state; word i is a function of (seed, words before it). */
+MG_API void mg_grammar_sample(const mg_grammar *grammar, uint64_t seed, int *ids, ptrdiff_t n);
+
+/* The entropy rate in nats a word: with n → ∞, the loss of a predictor that knows the whole past. It is the stationary
+ * mean of the state's entropy when the past determines the state, which *is_exact tells. */
+MG_API double mg_grammar_entropy_rate(const mg_grammar *grammar, bool *is_exact);
+
+/* The Bayes-optimal predictor on one window of T inputs and its T targets: loss[t] = −log P(targets[t] | ids[0..t]) by
+ * the forward filter over states, started from the stationary distribution. Nothing that sees no future beats it on
+ * average. Infinite where the grammar forbids the target. */
+MG_API void mg_grammar_bayes_loss(const mg_grammar *grammar, const int *ids, const int *targets, ptrdiff_t T,
+                                  double *loss);
+/* Its expectation for t = 0 … T-1, by enumeration of the beliefs that can arise (is_exact), or, when these are too
+ * many, by the mean over sampled windows, with its standard error (0 when exact). */
+MG_API mg_status mg_grammar_floor(const mg_grammar *grammar, ptrdiff_t T, double *floor, double *standard_error,
+                                  bool *is_exact, mg_error *error);
+
+/* How much of a text the grammar could have said. A sentence runs from the start state to its next visit of it; the
+ * words of a text that starts mid-sentence are followed from every state. */
+typedef struct mg_grammar_score {
+    int sentences;   /* sentences begun after the first return to the start (the first, if the text starts there) */
+    int grammatical; /* of these, how many could have been produced */
+    ptrdiff_t words, impossible_words; /* words that no state the text could be in emits; after one, all states again */
+} mg_grammar_score;
+/* `end` is the word that closes a sentence (the one that always leads to the start), by which a text is cut. An
+ * unfinished last sentence counts only if it is already impossible. */
+MG_API void mg_grammar_judge(const mg_grammar *grammar, const int *ids, ptrdiff_t n, bool from_start,
+                             mg_grammar_score *score);
+
+#endif

@@ -1,0 +1,53 @@
+#include "error.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+mg_status mg_error_vset(mg_error *error, mg_status status, const char *format, va_list arguments) {
+    if (error) {
+        error->status = status;
+        vsnprintf(error->message, sizeof error->message, format, arguments);
+    }
+    return status;
+}
+
+mg_status mg_error_set(mg_error *error, mg_status status, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    mg_error_vset(error, status, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+const char *mg_status_name(mg_status status) {
+    switch (status) {
+    case MG_OK: return "ok";
+    case MG_ERR_MEMORY: return "memory";
+    case MG_ERR_IO: return "io";
+    case MG_ERR_FORMAT: return "format";
+    case MG_ERR_INPUT: return "input";
+    case MG_ERR_STATE: return "state";
+    }
+    return "unknown";
+}
+
+static mg_failure_handler *failure_handler;
+static void *failure_user;
+
+void mg_set_failure_handler(mg_failure_handler *handler, void *user) {
+    failure_handler = handler;
+    failure_user = user;
+}
+
+void mg_fail(mg_failure kind, const char *file, int line, const char *format, ...) {
+    char text[1024], message[1280];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    snprintf(message, sizeof message, "%s:%d: %s", file, line, text);
+    if (failure_handler) failure_handler(kind, message, failure_user);
+    /* The default, and what happens to a handler that returns although it must not. */
+    fprintf(stderr, "maskgrad: %s\n", message);
+    abort();
+}

@@ -1,0 +1,21 @@
+/* Matrix products on the calling thread: BLAS never starts threads of its own here (mg_parallel does), so a product's
+ * bits depend on its shape and its operands alone. */
+#ifndef MASKGRAD_GEMM_H
+#define MASKGRAD_GEMM_H
+
+#include "tensor.h"
+
+/* One operand: a row-major matrix with `stride` elements from row to row, used as it is or transposed. */
+typedef struct mg_matrix {
+    const mg_real *data;
+    ptrdiff_t stride;
+    bool transposed;
+} mg_matrix;
+
+/* C (m,n) = alpha op(A) (m,k) op(B) (k,n) + beta C. With beta = 0, C is not read. Any size may be 0. */
+MG_API void mg_gemm(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, mg_real alpha, mg_matrix a, mg_matrix b, mg_real beta,
+                    mg_real *c, ptrdiff_t c_stride);
+/* "OpenBLAS 0.3.21 Haswell": which library and which kernel compute the products. */
+MG_API const char *mg_blas_name(void);
+
+#endif

@@ -1,0 +1,70 @@
+#include "heap.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *system_allocate(size_t bytes, void *user) {
+    (void)user;
+    size_t rounded = (bytes + MG_ALIGNMENT - 1) / MG_ALIGNMENT * MG_ALIGNMENT;
+    return aligned_alloc(MG_ALIGNMENT, rounded ? rounded : MG_ALIGNMENT);
+}
+
+static void system_release(void *block, void *user) {
+    (void)user;
+    free(block);
+}
+
+static mg_allocator current = {system_allocate, system_release, NULL};
+static size_t request_count;
+
+void mg_set_allocator(const mg_allocator *allocator) {
+    current = allocator ? *allocator : (mg_allocator){system_allocate, system_release, NULL};
+}
+
+size_t mg_allocation_count(void) {
+    return request_count;
+}
+
+void *mg_alloc(size_t count, size_t size, const char *what, mg_error *error) {
+    if (size != 0 && count > (size_t)PTRDIFF_MAX / size) {
+        mg_error_set(error, MG_ERR_MEMORY, "%s: %zu times %zu bytes is more than this machine can address", what,
+                     count, size);
+        return NULL;
+    }
+    request_count++;
+    void *block = current.allocate(count * size, current.user);
+    if (!block) mg_error_set(error, MG_ERR_MEMORY, "out of memory: %zu bytes for %s", count * size, what);
+    return block;
+}
+
+void *mg_alloc_zero(size_t count, size_t size, const char *what, mg_error *error) {
+    void *block = mg_alloc(count, size, what, error);
+    if (block) memset(block, 0, count * size);
+    return block;
+}
+
+void *mg_alloc_grow(void *block, size_t old_count, size_t new_count, size_t size, const char *what, mg_error *error) {
+    void *grown = mg_alloc(new_count, size, what, error);
+    if (!grown) return NULL;
+    if (block) memcpy(grown, block, (old_count < new_count ? old_count : new_count) * size);
+    mg_free(block);
+    return grown;
+}
+
+char *mg_strndup(const char *text, size_t length, mg_error *error) {
+    char *copy = mg_alloc(length + 1, 1, "a string", error);
+    if (copy) {
+        memcpy(copy, text, length);
+        copy[length] = '\0';
+    }
+    return copy;
+}
+
+char *mg_strdup(const char *text, mg_error *error) {
+    return mg_strndup(text, strlen(text), error);
+}
+
+void mg_free(void *block) {
+    if (block) current.release(block, current.user);
+}

@@ -1,0 +1,38 @@
+/* The one door to the heap. Everything that maskgrad allocates passes here, so that a test can make any request
+ * fail, count the requests, or fill fresh memory with NaN. */
+#ifndef MASKGRAD_HEAP_H
+#define MASKGRAD_HEAP_H
+
+#include "error.h"
+
+#include <stddef.h>
+
+enum { MG_ALIGNMENT = 64 }; /* bytes: a cache line, and the widest vector register */
+
+/* count objects of `size` bytes each, 64-byte aligned, not initialised. A product that overflows or a refusal by the
+ * system returns NULL and fills *error with what the memory was for and how much was asked. A count of 0 returns a
+ * valid pointer. Free with mg_free. */
+MG_API void *mg_alloc(size_t count, size_t size, const char *what, mg_error *error);
+/* The same, filled with zeros. */
+MG_API void *mg_alloc_zero(size_t count, size_t size, const char *what, mg_error *error);
+/* Grow a block got from mg_alloc (or NULL) from old_count to new_count objects; on failure the old block stays. */
+MG_API void *mg_alloc_grow(void *block, size_t old_count, size_t new_count, size_t size, const char *what,
+                           mg_error *error);
+/* A copy of a string, or of its first `length` bytes with a 0 behind them. */
+MG_API char *mg_strdup(const char *text, mg_error *error);
+MG_API char *mg_strndup(const char *text, size_t length, mg_error *error);
+MG_API void mg_free(void *block); /* NULL is fine */
+
+/* The system below the door; a test replaces it. `allocate` returns 64-byte aligned memory or NULL. */
+typedef struct mg_allocator {
+    void *(*allocate)(size_t bytes, void *user);
+    void (*release)(void *block, void *user);
+    void *user;
+} mg_allocator;
+
+/* NULL restores the system's own. Only change it while nothing allocated through another one is alive. */
+MG_API void mg_set_allocator(const mg_allocator *allocator);
+/* How many requests have been made since the program started. */
+MG_API size_t mg_allocation_count(void);
+
+#endif

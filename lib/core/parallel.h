@@ -1,0 +1,35 @@
+/* Loops over fixed tiles. How a loop is cut into tiles depends on shapes alone, never on the number of threads, and no
+ * two tiles write the same element: so results do not depend on the number of threads. */
+#ifndef MASKGRAD_PARALLEL_H
+#define MASKGRAD_PARALLEL_H
+
+#include "error.h"
+
+#include <stddef.h>
+
+/* The number of threads for the loops that follow, 1 to 256; 0 takes one per processor, which is the default. */
+MG_API void mg_set_threads(int threads);
+MG_API int mg_threads(void);
+
+typedef void mg_tile_fn(void *context, ptrdiff_t tile, void *workspace);
+/* fn(context, 0 … n_tiles-1, workspace), each tile once, on any thread, in any order. A single tile runs on the calling
+ * thread. Each thread has workspace_bytes of scratch memory, 64-byte aligned, whose content is undefined. Inside a tile
+ * a second mg_parallel runs on the thread it is in, without workspace. */
+MG_API void mg_parallel(ptrdiff_t n_tiles, mg_tile_fn *fn, void *context, size_t workspace_bytes);
+/* Free the scratch memory (it is kept from loop to loop otherwise). */
+MG_API void mg_parallel_release(void);
+
+/* The tile of `tile_size` consecutive elements out of n that has this number. */
+typedef struct mg_range {
+    ptrdiff_t begin, end;
+} mg_range;
+static inline ptrdiff_t mg_tile_count(ptrdiff_t n, ptrdiff_t tile_size) {
+    return (n + tile_size - 1) / tile_size;
+}
+static inline mg_range mg_tile_range(ptrdiff_t n, ptrdiff_t tile_size, ptrdiff_t tile) {
+    mg_range r = {tile * tile_size, (tile + 1) * tile_size};
+    if (r.end > n) r.end = n;
+    return r;
+}
+
+#endif

@@ -1,0 +1,38 @@
+/* Counter-based random numbers: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011),
+ * from Random123. A draw is a pure function of (seed, stream, step, index): there is no generator state that could be
+ * lost, shared between threads, or drawn from in another order. */
+#ifndef MASKGRAD_RNG_H
+#define MASKGRAD_RNG_H
+
+#include "error.h"
+
+#include <stdint.h>
+
+/* Who draws. Two streams never meet, whatever their steps and indices. */
+typedef enum mg_stream {
+    MG_STREAM_INIT = 1, /* initial weights; step: which parameter */
+    MG_STREAM_BATCH,    /* offsets of training windows; step: iteration */
+    MG_STREAM_EVAL,     /* offsets of evaluation windows */
+    MG_STREAM_DROPOUT,  /* step: iteration and place in the model */
+    MG_STREAM_SAMPLE,   /* sampling tokens; step: which sample, index: which token */
+    MG_STREAM_GRAMMAR,  /* sentences of a grammar */
+    MG_STREAM_LAB,      /* data that a lab makes up */
+    MG_STREAM_TEST
+} mg_stream;
+
+typedef struct mg_rng {
+    uint64_t seed;
+    uint32_t stream;
+    uint32_t step;
+} mg_rng;
+
+/* Four independent 32-bit words for this index. */
+MG_API void mg_rng_words(mg_rng rng, uint64_t index, uint32_t words[4]);
+/* Uniform in [0, 1), 53 bits. */
+MG_API double mg_rng_uniform(mg_rng rng, uint64_t index);
+/* An integer in [0, n), n >= 1, without modulo bias that could be seen (64 random bits times n, the high word). */
+MG_API uint64_t mg_rng_below(mg_rng rng, uint64_t index, uint64_t n);
+/* Standard normal (Box and Muller 1958). */
+MG_API double mg_rng_normal(mg_rng rng, uint64_t index);
+
+#endif

@@ -1,0 +1,48 @@
+/* Loops that the compiler turns into vector code, built several times and chosen at run time for the processor.
+ *
+ * MG_KERNEL in front of a function builds it for AVX-512, AVX2 and the baseline; the program takes the best when it
+ * starts. In such a function `#pragma omp simd` loops may call mg_exp and mg_tanh, which glibc's libmvec computes many
+ * lanes at a time (at most 4 ulp off). Elsewhere, and for other compilers, it is plain C. */
+#ifndef MASKGRAD_SIMD_H
+#define MASKGRAD_SIMD_H
+
+#include "tensor.h"
+
+#include <math.h>
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(MG_NO_CLONES)
+#define MG_KERNEL __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
+#else
+#define MG_KERNEL
+#endif
+/* A helper that each clone takes in whole. */
+#define MG_INLINE static inline __attribute__((always_inline))
+
+#if defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
+#pragma omp declare simd notinbranch
+extern float expf(float);
+#pragma omp declare simd notinbranch
+extern double exp(double);
+#pragma omp declare simd notinbranch
+extern float tanhf(float);
+#pragma omp declare simd notinbranch
+extern double tanh(double);
+#endif
+
+#ifdef MG_DOUBLE
+#define mg_exp_real exp
+#define mg_tanh_real tanh
+#define mg_log_real log
+#define mg_sqrt_real sqrt
+#else
+#define mg_exp_real expf
+#define mg_tanh_real tanhf
+#define mg_log_real logf
+#define mg_sqrt_real sqrtf
+#endif
+
+/* A vector of MG_LANES reals, loaded from any address. */
+enum { MG_LANES = 64 / sizeof(mg_real) };
+typedef mg_real mg_vec __attribute__((vector_size(64), aligned(sizeof(mg_real)), may_alias));
+
+#endif

@@ -1,0 +1,178 @@
+#include "tape.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+struct mg_tape {
+    mg_arena *arena;
+    mg_node *last;
+    bool recording;
+    uint64_t pass;    /* the number of this call of mg_backward; never repeats in a tape's life */
+    const char *file; /* where the operation that runs now was called */
+    int line;
+    mg_profile *profile;
+    double profile_mark;
+};
+
+mg_tape *mg_tape_new(mg_error *error) {
+    mg_tape *tape = mg_alloc_zero(1, sizeof *tape, "a tape", error);
+    if (!tape) return NULL;
+    tape->recording = true;
+    tape->file = "?";
+    tape->arena = mg_arena_new(error);
+    if (tape->arena) return tape;
+    mg_free(tape);
+    return NULL;
+}
+
+void mg_tape_free(mg_tape *tape) {
+    if (!tape) return;
+    mg_arena_free(tape->arena);
+    mg_free(tape);
+}
+
+void mg_tape_record(mg_tape *tape, bool on) {
+    tape->recording = on;
+}
+
+void mg_tape_reset(mg_tape *tape) {
+    mg_arena_reset(tape->arena);
+    tape->last = NULL;
+}
+
+size_t mg_tape_bytes(const mg_tape *tape) {
+    return mg_arena_peak(tape->arena);
+}
+
+void *mg_tape_alloc(mg_tape *tape, size_t count, size_t size, const char *what) {
+    return mg_arena_alloc(tape->arena, count, size, what);
+}
+
+mg_tensor *mg_tape_view(mg_tape *tape, int ndim, const ptrdiff_t *dim, mg_real *data) {
+    mg_shape_size(ndim, dim); /* checks it */
+    mg_tensor *x = mg_tape_alloc(tape, 1, sizeof *x, "a tensor");
+    *x = (mg_tensor){.ndim = ndim, .data = data};
+    if (ndim > 0) memcpy(x->dim, dim, (size_t)ndim * sizeof *dim);
+    return x;
+}
+
+static mg_real *alloc_reals(mg_tape *tape, ptrdiff_t n, const char *what) {
+    return mg_tape_alloc(tape, (size_t)n, sizeof(mg_real), what);
+}
+
+mg_tensor *mg_tape_output(mg_tape *tape, int ndim, const ptrdiff_t *dim) {
+    ptrdiff_t size = mg_shape_size(ndim, dim);
+    return mg_tape_view(tape, ndim, dim, alloc_reals(tape, size, "a tensor's data"));
+}
+
+mg_tensor *mg_constant(mg_tape *tape, int ndim, const ptrdiff_t *dim) {
+    mg_tensor *x = mg_tape_output(tape, ndim, dim);
+    memset(x->data, 0, (size_t)mg_size(x) * sizeof(mg_real));
+    x->leaf = true;
+    return x;
+}
+
+mg_tensor *mg_leaf(mg_tape *tape, int ndim, const ptrdiff_t *dim) {
+    mg_tensor *x = mg_constant(tape, ndim, dim);
+    x->requires_grad = true;
+    mg_grad(tape, x);
+    return x;
+}
+
+bool mg_tape_wants(const mg_tape *tape, int n_in, mg_tensor *const *in) {
+    if (!tape->recording) return false;
+    for (int i = 0; i < n_in; i++)
+        if (in[i] && in[i]->requires_grad) return true;
+    return false;
+}
+
+static double seconds(void) {
+    struct timespec now;
+    timespec_get(&now, TIME_UTC);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static mg_profile_row *profile_row(mg_profile *profile, const mg_op *op) {
+    for (int i = 0; i < profile->n_rows; i++)
+        if (profile->row[i].op == op) return &profile->row[i];
+    int last = (int)(sizeof profile->row / sizeof profile->row[0]) - 1;
+    int i = profile->n_rows < last ? profile->n_rows++ : last;
+    profile->row[i].op = op;
+    return &profile->row[i];
+}
+
+/* The time since the last mark, which this call moves to now. */
+static double lap(mg_tape *tape) {
+    double now = seconds(), since = now - tape->profile_mark;
+    tape->profile_mark = now;
+    return since;
+}
+
+void mg_tape_profile(mg_tape *tape, mg_profile *profile) {
+    tape->profile = profile;
+    if (profile) lap(tape);
+}
+
+void mg_tape_append(mg_tape *tape, const mg_op *op, mg_tensor *out, int n_in, mg_tensor *const *in,
+                    const void *saved) {
+    if (tape->profile) {
+        mg_profile_row *row = profile_row(tape->profile, op);
+        row->forward_seconds += lap(tape);
+        row->calls++;
+    }
+    if (!mg_tape_wants(tape, n_in, in)) return;
+    mg_node *node = mg_tape_alloc(tape, 1, sizeof *node, "a tape's node");
+    *node = (mg_node){.op = op, .out = out, .n_in = n_in, .saved = saved, .previous = tape->last};
+    node->in = mg_tape_alloc(tape, (size_t)n_in, sizeof *in, "a tape's node");
+    memcpy(node->in, in, (size_t)n_in * sizeof(mg_tensor *));
+    out->requires_grad = true;
+    tape->last = node;
+}
+
+mg_real *mg_grad_beta(mg_tape *tape, mg_tensor *x, mg_real *beta) {
+    if (!x->requires_grad) return NULL;
+    bool fresh = !x->grad || (!x->leaf && x->grad_pass != tape->pass);
+    if (!x->grad) x->grad = alloc_reals(tape, mg_size(x), "a gradient");
+    if (fresh && x->leaf) { /* a leaf without a buffer of its own: its sum starts here */
+        memset(x->grad, 0, (size_t)mg_size(x) * sizeof(mg_real));
+        fresh = false;
+    }
+    x->grad_pass = tape->pass;
+    *beta = fresh ? 0 : 1;
+    return x->grad;
+}
+
+mg_real *mg_grad(mg_tape *tape, mg_tensor *x) {
+    mg_real beta, *grad = mg_grad_beta(tape, x, &beta);
+    if (grad && beta == 0) memset(grad, 0, (size_t)mg_size(x) * sizeof(mg_real));
+    return grad;
+}
+
+void mg_backward(mg_tape *tape, mg_tensor *loss) {
+    MG_CHECK(mg_size(loss) == 1, "backward: the loss has shape %s; it must have one element", mg_shape(loss).text);
+    MG_CHECK(loss->requires_grad, "backward: the loss depends on no tensor that requires a gradient");
+    tape->pass++;
+    mg_grad(tape, loss)[0] += 1;
+    if (tape->profile) lap(tape);
+    for (const mg_node *node = tape->last; node; node = node->previous) {
+        if (!node->out->grad || node->out->grad_pass != tape->pass) continue; /* the loss does not depend on it */
+        node->op->backward(tape, node);
+        if (tape->profile) profile_row(tape->profile, node->op)->backward_seconds += lap(tape);
+    }
+}
+
+mg_tape *mg_tape_here(mg_tape *tape, const char *file, int line) {
+    tape->file = file;
+    tape->line = line;
+    return tape;
+}
+
+void mg_tape_fail(const mg_tape *tape, const char *name, const char *format, ...) {
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    mg_fail(MG_FAILURE_BUG, tape->file, tape->line, "%s: %s", name, text);
+}

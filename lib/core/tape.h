@@ -1,0 +1,105 @@
+/* The tape: operations write themselves down as they compute, and mg_backward reads it from the end.
+ *
+ *     mg_tape *tape = mg_tape_new(&error);
+ *     mg_tensor *x = mg_leaf(tape, 1, (ptrdiff_t[]){3});            fill x->data
+ *     mg_tensor *loss = mg_sum(tape, mg_mul(tape, x, x), ...);
+ *     mg_backward(tape, loss);                                      x->grad holds 2x
+ *     mg_tape_reset(tape);                                          every tensor of the tape is gone, in O(1)
+ *     mg_tape_free(tape);
+ *
+ * A tape belongs to one thread. */
+#ifndef MASKGRAD_TAPE_H
+#define MASKGRAD_TAPE_H
+
+#include "arena.h"
+#include "tensor.h"
+
+typedef struct mg_tape mg_tape;
+
+/* ---- Using it ---- */
+
+MG_API mg_tape *mg_tape_new(mg_error *error); /* NULL when there is no memory */
+MG_API void mg_tape_free(mg_tape *tape);
+/* Off: operations compute and nothing is written down, which is inference. A new tape records. */
+MG_API void mg_tape_record(mg_tape *tape, bool on);
+/* Drop every tensor and operation since the last reset. O(1). */
+MG_API void mg_tape_reset(mg_tape *tape);
+/* d loss / d x into x->grad for every x that the loss depends on and that requires it. loss has one element. Leaves
+ * accumulate from call to call; interior gradients start at 0 in each call and stay readable until the reset. */
+MG_API void mg_backward(mg_tape *tape, mg_tensor *loss);
+/* A tensor of the user's on this tape: zeros, requires_grad, with a zeroed gradient. Lives until the reset. */
+MG_API mg_tensor *mg_leaf(mg_tape *tape, int ndim, const ptrdiff_t *dim);
+/* The same, without a gradient: data. */
+MG_API mg_tensor *mg_constant(mg_tape *tape, int ndim, const ptrdiff_t *dim);
+MG_API size_t mg_tape_bytes(const mg_tape *tape); /* the largest number of bytes in use between two resets so far */
+
+/* ---- Writing an operation ----
+ *
+ * An operation is one file in lib/ops: the formula, the forward function, the backward function and
+ *
+ *     static const mg_op op = {"name", name_backward};
+ *
+ * Forward makes its output with mg_tape_output, computes, and calls mg_tape_append. Backward adds d loss / d input to
+ * each input that wants it, given node->out->grad. */
+
+typedef struct mg_node mg_node;
+
+typedef struct mg_op {
+    const char *name;
+    void (*backward)(mg_tape *tape, const mg_node *node);
+} mg_op;
+
+struct mg_node {
+    const mg_op *op;
+    mg_tensor *out;
+    int n_in;
+    mg_tensor **in;
+    const void *saved; /* what the forward kept for the backward, in the tape's arena */
+    mg_node *previous;
+};
+
+/* An output: data not initialised, no gradient yet, not a leaf. */
+MG_API mg_tensor *mg_tape_output(mg_tape *tape, int ndim, const ptrdiff_t *dim);
+/* A tensor that looks at somebody else's data in another shape. */
+MG_API mg_tensor *mg_tape_view(mg_tape *tape, int ndim, const ptrdiff_t *dim, mg_real *data);
+/* Memory that lives until the reset. */
+MG_API void *mg_tape_alloc(mg_tape *tape, size_t count, size_t size, const char *what);
+/* Write the operation down, if the tape records and an input requires a gradient; then out requires one too. */
+MG_API void mg_tape_append(mg_tape *tape, const mg_op *op, mg_tensor *out, int n_in, mg_tensor *const *in,
+                           const void *saved);
+/* Whether an operation on these inputs would be written down: what only the backward needs can be left out if not. */
+MG_API bool mg_tape_wants(const mg_tape *tape, int n_in, mg_tensor *const *in);
+
+/* The gradient of x to add to: zeroed at its first use in this call of mg_backward. NULL if x requires none. */
+MG_API mg_real *mg_grad(mg_tape *tape, mg_tensor *x);
+/* For kernels that can write as cheaply as add. *beta is 0 if the buffer holds nothing yet and every element must be
+ * written, 1 if it must be added to. NULL if x requires none. */
+MG_API mg_real *mg_grad_beta(mg_tape *tape, mg_tensor *x, mg_real *beta);
+
+/* Public operations are macros around functions of the same name, so that a failed MG_CHECK can name the line that
+ * called them: #define mg_exp(tape, x) mg_exp(MG_HERE(tape), x). A definition puts the name in parentheses. */
+#define MG_HERE(tape) mg_tape_here(tape, __FILE__, __LINE__)
+MG_API mg_tape *mg_tape_here(mg_tape *tape, const char *file, int line);
+/* MG_CHECK for an operation: reports "FILE:LINE: NAME: message" with the caller's place. */
+#define MG_OP_CHECK(tape, op, condition, ...)                                                                          \
+    ((condition) ? (void)0 : mg_tape_fail(tape, (op)->name, __VA_ARGS__))
+MG_API MG_NORETURN void mg_tape_fail(const mg_tape *tape, const char *name, const char *format, ...) MG_PRINTF(3, 4);
+
+/* ---- Watching it ---- */
+
+typedef struct mg_profile_row {
+    const mg_op *op;
+    double forward_seconds, backward_seconds;
+    long calls;
+} mg_profile_row;
+
+typedef struct mg_profile {
+    mg_profile_row row[64];
+    int n_rows;
+} mg_profile;
+
+/* From now on add each operation's time to *profile; NULL stops. The time between two operations is booked on the
+ * second one, so watch a stretch of code that does little else. */
+MG_API void mg_tape_profile(mg_tape *tape, mg_profile *profile);
+
+#endif

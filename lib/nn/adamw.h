@@ -1,0 +1,30 @@
+/* AdamW (Loshchilov & Hutter 2019, algorithm 2) and the schedule of its learning rate. */
+#ifndef MASKGRAD_ADAMW_H
+#define MASKGRAD_ADAMW_H
+
+#include "params.h"
+
+typedef struct mg_adamw {
+    mg_real *m, *v; /* first and second moments, laid out as the parameters' block */
+    ptrdiff_t size;
+    int64_t step; /* updates done */
+    double beta1, beta2, eps, weight_decay;
+} mg_adamw;
+
+MG_API mg_status mg_adamw_init(mg_adamw *adamw, const mg_params *params, double beta1, double beta2,
+                               double weight_decay, mg_error *error); /* eps 1e-8 */
+MG_API void mg_adamw_free(mg_adamw *adamw);
+/* One update from params->grads times grad_scale (which is how clipping gets in), decay decoupled and on the parameters
+ * that have it. Clears the gradients in the same pass. */
+MG_API void mg_adamw_step(mg_adamw *adamw, mg_params *params, double lr, double grad_scale);
+/* min(1, max_norm / norm); max_norm 0 is off. */
+MG_API double mg_clip_scale(double norm, double max_norm);
+
+/* Linear warm-up, then half a cosine from lr to min_lr, then min_lr (Loshchilov & Hutter 2017, eq. 5). */
+typedef struct mg_lr_schedule {
+    double lr, min_lr;
+    int64_t warmup_iters, decay_iters;
+} mg_lr_schedule;
+MG_API double mg_lr_at(const mg_lr_schedule *schedule, int64_t step);
+
+#endif

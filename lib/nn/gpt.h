@@ -1,0 +1,77 @@
+/* GPT-2 (Radford et al. 2019): pre-norm blocks, learned positions, tanh GELU, head tied to the token embedding. */
+#ifndef MASKGRAD_GPT_H
+#define MASKGRAD_GPT_H
+
+#include "kv_cache.h"
+#include "ops.h"
+#include "params.h"
+
+typedef struct mg_gpt_config {
+    int n_layer, n_head, n_embd, block_size, vocab_size;
+    int lookahead;          /* of every head: 0 causal, MG_LOOKAHEAD_ALL no mask, k sees k tokens ahead */
+    int leak_layer;         /* one head that looks further than the others; -1: none */
+    int leak_head;
+    int leak_lookahead;
+    bool scale;             /* scores times 1/sqrt(d_k) */
+    bool output_projection; /* W^O; without it the heads' outputs are concatenated and that is all */
+    double init_std;        /* 0.02 in GPT-2 */
+    double attn_init_std;   /* of c_attn alone; 0: init_std */
+    double dropout;         /* of embeddings, attention weights and residual branches, while training */
+    double eps;             /* of the layer norms, 1e-5 */
+} mg_gpt_config;
+
+/* n_layer 2, n_head 4, n_embd 64, block_size 32, vocab_size 0, causal, scaled, init_std 0.02. */
+MG_API mg_gpt_config mg_gpt_defaults(void);
+/* MG_ERR_INPUT with the first thing that is wrong, in words a user of the command line understands. */
+MG_API mg_status mg_gpt_config_check(const mg_gpt_config *config, mg_error *error);
+/* How far head `head` of layer `layer` sees. */
+MG_API int mg_gpt_lookahead(const mg_gpt_config *config, int layer, int head);
+/* Whether every head is causal, which is what a KV cache needs. */
+MG_API bool mg_gpt_is_causal(const mg_gpt_config *config);
+
+typedef struct mg_gpt mg_gpt;
+
+/* Checked, allocated, all parameters 0. `trainable` false leaves out gradients. Sizes are checked before they are
+ * multiplied. On failure *gpt is NULL. */
+MG_API mg_status mg_gpt_new(mg_gpt **gpt, const mg_gpt_config *config, bool trainable, mg_error *error);
+/* N(0, init_std) for matrices, with the projections into the residual stream scaled by 1/sqrt(2 n_layer); gains 1,
+ * biases 0. The same seed gives the same weights whatever the mask. */
+MG_API void mg_gpt_init(mg_gpt *gpt, uint64_t seed);
+MG_API void mg_gpt_free(mg_gpt *gpt);
+MG_API const mg_gpt_config *mg_gpt_get_config(const mg_gpt *gpt);
+MG_API mg_params *mg_gpt_params(mg_gpt *gpt);
+/* Evaluate the same weights under another mask: every head gets `lookahead`, the one leaky head is forgotten. */
+MG_API void mg_gpt_set_lookahead(mg_gpt *gpt, int lookahead);
+/* The parameters of a configuration in their order, for readers of files. Returns how many; `specs` may be NULL. */
+MG_API int mg_gpt_specs(const mg_gpt_config *config, mg_param_spec *specs);
+
+/* What to look at during a pass. Capturing changes no bit of the logits. */
+typedef struct mg_gpt_capture {
+    mg_real *weights;     /* (n_layer, B, n_head, T, T): attention weights, 0 where not visible; or NULL */
+    mg_real *scores;      /* the same before the softmax, -inf where not visible; or NULL */
+    mg_tensor *embedding; /* set by the pass: what goes into the first block (B,T,C); its grad is there after backward */
+    mg_tensor **block;    /* n_layer places, or NULL. Set by the pass: what comes out of each block (B,T,C) */
+    mg_tensor **qkv;      /* n_layer places, or NULL. Set by the pass: (B,T,3C) */
+    mg_tensor **heads;    /* n_layer places, or NULL. Set by the pass: the heads' outputs side by side, before W^O (B,T,C) */
+    const unsigned char *off; /* n_layer * n_head flags, or NULL: heads whose output is set to 0 (ablation) */
+    const unsigned char *skip; /* n_layer flags, or NULL: blocks that are left out (ablation) */
+} mg_gpt_capture;
+
+typedef struct mg_gpt_pass {
+    uint64_t dropout_seed; /* dropout is on if config.dropout > 0 and training is true */
+    uint32_t dropout_step;
+    bool training;
+    mg_kv_cache *cache;      /* B must be 1; ids continue at the cache's length and are appended to it. Or NULL */
+    bool last_only;          /* logits of the last position only: (B,1,V) */
+    mg_gpt_capture *capture; /* or NULL */
+} mg_gpt_pass;
+
+/* ids (B,T), each in [0, vocab_size), T at most block_size. Returns logits (B,T,V) on the tape. `pass` may be NULL. */
+MG_API mg_tensor *mg_gpt_forward(mg_gpt *gpt, mg_tape *tape, const int *ids, ptrdiff_t B, ptrdiff_t T,
+                                 const mg_gpt_pass *pass);
+/* The mean cross-entropy of targets (B,T) in nats, one element; targets below 0 are ignored. With row_loss, B*T places,
+ * also each position's. */
+MG_API mg_tensor *mg_gpt_loss(mg_gpt *gpt, mg_tape *tape, const int *ids, const int *targets, ptrdiff_t B, ptrdiff_t T,
+                              const mg_gpt_pass *pass, mg_real *row_loss);
+
+#endif

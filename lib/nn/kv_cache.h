@@ -1,0 +1,24 @@
+/* Keys and values of the tokens seen so far, one pair of (block_size, n_embd) buffers a layer. Exact only because of
+ * causality: a key never changes once computed, since nothing behind it could have changed it. */
+#ifndef MASKGRAD_KV_CACHE_H
+#define MASKGRAD_KV_CACHE_H
+
+#include "tensor.h"
+
+struct mg_gpt;
+
+typedef struct mg_kv_cache {
+    int n_layer;
+    ptrdiff_t length, capacity, width; /* tokens held, tokens it can hold, n_embd */
+    mg_real *keys, *values;            /* (n_layer, capacity, width) */
+} mg_kv_cache;
+
+/* MG_ERR_STATE with the reason for a model of which any head looks ahead. */
+MG_API mg_status mg_kv_cache_new(mg_kv_cache **cache, const struct mg_gpt *gpt, mg_error *error);
+MG_API void mg_kv_cache_free(mg_kv_cache *cache);
+MG_API void mg_kv_cache_clear(mg_kv_cache *cache);
+/* to->length = from->length and its content; both made for the same model. Many samples can continue one prompt. */
+MG_API void mg_kv_cache_copy(mg_kv_cache *to, const mg_kv_cache *from);
+MG_API size_t mg_kv_cache_bytes(const mg_kv_cache *cache); /* 2 · L · T · C · sizeof(mg_real) */
+
+#endif

@@ -1,0 +1,39 @@
+/* A model's parameters: one block of values and one of gradients, so that the optimiser, the norm, a checkpoint and a
+ * fingerprint are each one pass. Names and shapes are GPT-2's. */
+#ifndef MASKGRAD_PARAMS_H
+#define MASKGRAD_PARAMS_H
+
+#include "tensor.h"
+
+enum { MG_PARAM_NAME = 64 };
+
+typedef struct mg_param {
+    char name[MG_PARAM_NAME]; /* "h.0.attn.c_attn.weight" */
+    mg_tensor tensor;         /* a leaf; data and grad point into the blocks */
+    bool decay;               /* weight decay applies: matrices, not biases and gains */
+    ptrdiff_t offset;         /* of its first element in the blocks */
+} mg_param;
+
+typedef struct mg_params {
+    int n;
+    mg_param *param;
+    ptrdiff_t size; /* elements in a block; each parameter starts at a multiple of 64 bytes, the gaps hold 0 */
+    mg_real *values, *grads;
+} mg_params;
+
+typedef struct mg_param_spec {
+    char name[MG_PARAM_NAME];
+    int ndim;
+    ptrdiff_t dim[2];
+} mg_param_spec;
+
+/* All zeros. `trainable` false leaves out the gradients (grads is NULL, requires_grad false). */
+MG_API mg_status mg_params_init(mg_params *params, int n, const mg_param_spec *specs, bool trainable, mg_error *error);
+MG_API void mg_params_free(mg_params *params);
+MG_API mg_param *mg_params_find(const mg_params *params, const char *name); /* NULL if there is none */
+MG_API ptrdiff_t mg_params_count(const mg_params *params);                  /* numbers to learn: without the gaps */
+MG_API void mg_params_zero_grad(mg_params *params);
+/* The global L2 norm of all gradients, summed in double in a fixed order. */
+MG_API double mg_params_grad_norm(const mg_params *params);
+
+#endif

@@ -1,0 +1,53 @@
+/* The front door: one table of commands. Each command lives in the folder whose work it shows. */
+#include "commands.h"
+#include "error.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef MASKGRAD_VERSION
+#define MASKGRAD_VERSION "unknown"
+#endif
+
+typedef struct command {
+    const char *name, *help;
+    int (*run)(int argc, char **argv);
+} command;
+
+static const command commands[] = {
+    {NULL, NULL, NULL},
+};
+
+static void fail(mg_failure kind, const char *message, void *user) {
+    (void)user;
+    fprintf(stderr, "maskgrad: %s\n", message);
+    exit(kind == MG_FAILURE_MEMORY ? 1 : 70);
+}
+
+static void print_commands(FILE *out) {
+    fputs("Usage: maskgrad COMMAND [options]\n\nTrain a tiny GPT with and without the causal mask, and see what the mask "
+          "does.\n\nCommands:\n", out);
+    for (const command *c = commands; c->name; c++) fprintf(out, "  %-10s %s\n", c->name, c->help);
+    fputs("\n`maskgrad COMMAND --help` tells the options of a command.\n", out);
+}
+
+int main(int argc, char **argv) {
+    mg_set_failure_handler(fail, NULL);
+    if (argc < 2) {
+        print_commands(stderr);
+        return 2;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        print_commands(stdout);
+        return 0;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        puts("maskgrad " MASKGRAD_VERSION);
+        return 0;
+    }
+    for (const command *c = commands; c->name; c++)
+        if (strcmp(argv[1], c->name) == 0) return c->run(argc - 1, argv + 1);
+    fprintf(stderr, "maskgrad: there is no command '%s'; `maskgrad --help` lists them\n", argv[1]);
+    return 2;
+}

@@ -1,0 +1,65 @@
+/* What the tests share. cmocka's own assert_float_equal passes on NaN; these do not. */
+#ifndef MASKGRAD_TESTS_CHECK_H
+#define MASKGRAD_TESTS_CHECK_H
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* |a − b| <= tolerance; both finite. */
+#define assert_close(a, b, tolerance) check_close((double)(a), (double)(b), (double)(tolerance), #a, __FILE__, __LINE__)
+static inline void check_close(double a, double b, double tolerance, const char *what, const char *file, int line) {
+    if (isfinite(a) && isfinite(b) && fabs(a - b) <= tolerance) return;
+    print_error("%s is %.17g, expected %.17g within %g\n", what, a, b, tolerance);
+    _fail(file, line);
+}
+
+/* a < b, neither of them NaN. */
+#define assert_less(a, b) check_less((double)(a), (double)(b), #a " < " #b, __FILE__, __LINE__)
+static inline void check_less(double a, double b, const char *what, const char *file, int line) {
+    if (a < b) return;
+    print_error("%s does not hold: %.17g, %.17g\n", what, a, b);
+    _fail(file, line);
+}
+
+/* The message of an error contains `part`. */
+#define assert_says(message, part)                                                                                     \
+    do {                                                                                                               \
+        if (!strstr(message, part)) {                                                                                  \
+            print_error("\"%s\" does not say \"%s\"\n", message, part);                                                \
+            _fail(__FILE__, __LINE__);                                                                                 \
+        }                                                                                                              \
+    } while (0)
+
+/* `statement` ends in a failure (MG_CHECK, or no memory) whose message contains `part`. */
+#define assert_fails(statement, part)                                                                                  \
+    do {                                                                                                               \
+        mg_set_failure_handler(check_caught, NULL);                                                                    \
+        if (setjmp(check_jump) == 0) {                                                                                 \
+            statement;                                                                                                 \
+            mg_set_failure_handler(NULL, NULL);                                                                        \
+            print_error("%s did not fail\n", #statement);                                                              \
+            _fail(__FILE__, __LINE__);                                                                                 \
+        }                                                                                                              \
+        mg_set_failure_handler(NULL, NULL);                                                                            \
+        assert_says(check_message, part);                                                                              \
+    } while (0)
+
+static jmp_buf check_jump __attribute__((unused));
+static char check_message[2048] __attribute__((unused));
+#ifdef MASKGRAD_ERROR_H
+__attribute__((unused)) static void check_caught(mg_failure kind, const char *message, void *user) {
+    (void)kind;
+    (void)user;
+    snprintf(check_message, sizeof check_message, "%s", message);
+    longjmp(check_jump, 1);
+}
+#endif
+
+#endif

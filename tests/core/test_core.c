@@ -1,0 +1,120 @@
+#include "parallel.h"
+#include "rng.h"
+#include "tape.h"
+
+#include "check.h"
+
+static void rng_is_a_function_of_its_arguments(void **state) {
+    (void)state;
+    mg_rng rng = {1337, MG_STREAM_TEST, 5};
+    assert_true(mg_rng_uniform(rng, 7) == mg_rng_uniform(rng, 7));
+    assert_true(mg_rng_uniform(rng, 7) != mg_rng_uniform(rng, 8));
+    mg_rng other = {1337, MG_STREAM_TEST, 6};
+    assert_true(mg_rng_uniform(rng, 7) != mg_rng_uniform(other, 7));
+}
+
+/* Random123's known answer for philox4x32-10: counter and key all zeros. */
+static void philox_known_answer(void **state) {
+    (void)state;
+    uint32_t words[4];
+    mg_rng_words((mg_rng){0, 0, 0}, 0, words);
+    assert_int_equal(words[0], 0x6627e8d5);
+    assert_int_equal(words[1], 0xe169c58d);
+    assert_int_equal(words[2], 0xbc57ac4c);
+    assert_int_equal(words[3], 0x9b00dbd8);
+}
+
+static void moments_of_the_draws(void **state) {
+    (void)state;
+    enum { N = 100000 };
+    mg_rng rng = {1, MG_STREAM_TEST, 0};
+    double u = 0, n = 0, n2 = 0, n4 = 0;
+    int below[7] = {0};
+    for (int i = 0; i < N; i++) {
+        double x = mg_rng_normal(rng, (uint64_t)i);
+        u += mg_rng_uniform(rng, (uint64_t)i);
+        n += x;
+        n2 += x * x;
+        n4 += x * x * x * x;
+        below[mg_rng_below(rng, (uint64_t)i, 7)]++;
+    }
+    assert_close(u / N, 0.5, 0.004); /* about four standard errors each */
+    assert_close(n / N, 0, 0.013);
+    assert_close(n2 / N, 1, 0.018);
+    assert_close(n4 / N, 3, 0.13);
+    for (int i = 0; i < 7; i++) assert_close(below[i], N / 7.0, 450);
+    assert_int_equal(mg_rng_below(rng, 3, 1), 0);
+}
+
+static void arena_aligns_reuses_and_counts(void **state) {
+    (void)state;
+    mg_arena *arena = mg_arena_new(NULL);
+    void *first = NULL;
+    size_t requests = 0;
+    for (int round = 0; round < 3; round++) {
+        for (size_t i = 0; i < 100; i++) {
+            void *block = mg_arena_alloc(arena, i * 1000 + 1, 3, "a test");
+            assert_int_equal((uintptr_t)block % MG_ALIGNMENT, 0);
+            if (i == 0 && round == 0) first = block;
+            if (i == 0) assert_ptr_equal(block, first);
+        }
+        if (round == 0) requests = mg_allocation_count();
+        assert_int_equal(mg_allocation_count(), requests); /* later rounds allocate nothing */
+        mg_arena_reset(arena);
+        assert_int_equal(mg_arena_used(arena), 0);
+    }
+    assert_true(mg_arena_peak(arena) >= 100 * 99 / 2 * 3000);
+    assert_fails(mg_arena_alloc(arena, SIZE_MAX / 4, 8, "a huge thing"), "a huge thing");
+    mg_arena_free(arena);
+}
+
+static void sizes_are_checked_before_they_are_multiplied(void **state) {
+    (void)state;
+    mg_error error;
+    assert_null(mg_alloc(SIZE_MAX / 2, 16, "a table", &error));
+    assert_int_equal(error.status, MG_ERR_MEMORY);
+    assert_says(error.message, "a table");
+    mg_tape *tape = mg_tape_new(NULL);
+    ptrdiff_t huge[4] = {1 << 20, 1 << 20, 1 << 20, 1 << 20}, none[1] = {0};
+    assert_fails(mg_leaf(tape, 4, huge), "more elements");
+    assert_fails(mg_leaf(tape, 1, none), "at least 1");
+    mg_tape_free(tape);
+}
+
+typedef struct sum {
+    int *seen;
+} sum;
+
+static void mark(void *context, ptrdiff_t tile, void *workspace) {
+    ((sum *)context)->seen[tile]++;
+    if (workspace) memset(workspace, 1, 100);
+}
+
+static void every_tile_runs_once(void **state) {
+    (void)state;
+    for (int threads = 1; threads <= 3; threads++) {
+        mg_set_threads(threads);
+        for (int n = 0; n < 20; n++) {
+            int seen[20] = {0};
+            mg_parallel(n, mark, &(sum){seen}, 100);
+            for (int i = 0; i < 20; i++) assert_int_equal(seen[i], i < n);
+        }
+    }
+    mg_set_threads(0);
+    mg_parallel_release();
+    assert_int_equal(mg_tile_count(10, 4), 3);
+    assert_int_equal(mg_tile_range(10, 4, 2).begin, 8);
+    assert_int_equal(mg_tile_range(10, 4, 2).end, 10);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rng_is_a_function_of_its_arguments),
+        cmocka_unit_test(philox_known_answer),
+        cmocka_unit_test(moments_of_the_draws),
+        cmocka_unit_test(arena_aligns_reuses_and_counts),
+        cmocka_unit_test(sizes_are_checked_before_they_are_multiplied),
+        cmocka_unit_test(every_tile_runs_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
