@@ -1,0 +1,63 @@
+#include "utf8.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+static const char replacement[3] = {'\xEF', '\xBF', '\xBD'}; /* U+FFFD */
+
+/* How many bytes a lead byte announces (0: it leads nothing) and what its second byte may be: narrower than 80 … BF
+ * where that keeps out overlong forms, surrogates, and what lies above U+10FFFF. The Unicode Standard, table 3-7. */
+static int lead_length(unsigned char lead, unsigned char *low, unsigned char *high) {
+    *low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+    *high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+    if (lead < 0x80) return 1;
+    if (lead < 0xC2 || lead > 0xF4) return 0;
+    return lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+}
+
+int mg_utf8_next(const char *bytes, size_t n) {
+    unsigned char low, high;
+    int length = lead_length((unsigned char)bytes[0], &low, &high);
+    if (length == 0) return -1;
+    for (int i = 1; i < length; i++) {
+        if ((size_t)i == n) return 0;
+        unsigned char byte = (unsigned char)bytes[i];
+        if (byte < low || byte > high) return -i;
+        low = 0x80;
+        high = 0xBF;
+    }
+    return length;
+}
+
+static size_t put(char *printable, size_t at, const char *bytes, size_t n) {
+    memcpy(printable + at, bytes, n);
+    return at + n;
+}
+
+/* One byte more for what is held. It may complete a character, or show that what was held began none and begin
+ * something itself. */
+static size_t take(mg_utf8_stream *stream, char byte, char *printable, size_t at) {
+    stream->held[stream->n_held++] = byte;
+    int length = mg_utf8_next(stream->held, (size_t)stream->n_held);
+    if (length == 0) return at;
+    if (length > 0) {
+        stream->n_held = 0;
+        return put(printable, at, stream->held, (size_t)length);
+    }
+    at = put(printable, at, replacement, sizeof replacement);
+    bool is_byte_left = stream->n_held > -length;
+    stream->n_held = 0;
+    return is_byte_left ? take(stream, byte, printable, at) : at;
+}
+
+size_t mg_utf8_push(mg_utf8_stream *stream, const char *bytes, size_t n, char *printable) {
+    size_t at = 0;
+    for (size_t i = 0; i < n; i++) at = take(stream, bytes[i], printable, at);
+    return at;
+}
+
+size_t mg_utf8_flush(mg_utf8_stream *stream, char *printable) {
+    if (stream->n_held == 0) return 0;
+    stream->n_held = 0;
+    return put(printable, 0, replacement, sizeof replacement);
+}

@@ -1,0 +1,32 @@
+/* UTF-8 (RFC 3629): the next character of a byte string, and a stream that prints only whole ones. */
+#ifndef MASKGRAD_UTF8_H
+#define MASKGRAD_UTF8_H
+
+#include "error.h"
+
+#include <stddef.h>
+
+/* What stands at the start of n >= 1 bytes:
+ *    1 … 4    a character of that many bytes;
+ *    0        the bytes end within a character that could still become whole;
+ *   -1 … -3   that many bytes that begin no character: the "maximal subpart" of the Unicode Standard, section 3.9,
+ *             which is replaced by one U+FFFD. */
+MG_API int mg_utf8_next(const char *bytes, size_t n);
+
+/* Tokens of a byte-level tokenizer end where they like, also within a character. A stream holds such bytes back until
+ * the character is whole. Starts as {0}. */
+typedef struct mg_utf8_stream {
+    char held[4];
+    int n_held;
+} mg_utf8_stream;
+
+/* How many bytes mg_utf8_push may write for a push of n: each byte may turn into a U+FFFD, which has three. */
+#define MG_UTF8_ROOM(n) (3 * ((size_t)(n) + 3))
+
+/* Take n more bytes; write to `printable` (MG_UTF8_ROOM(n) bytes) what is whole by now, with U+FFFD for what is
+ * invalid. Returns how many bytes were written; no 0 is added. */
+MG_API size_t mg_utf8_push(mg_utf8_stream *stream, const char *bytes, size_t n, char *printable);
+/* The end: what is still held back becomes one U+FFFD. Writes at most 3 bytes and leaves the stream as new. */
+MG_API size_t mg_utf8_flush(mg_utf8_stream *stream, char *printable);
+
+#endif
