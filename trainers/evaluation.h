@@ -1,0 +1,30 @@
+/* How well a model predicts windows of a corpus, position by position, beside the best that any honest model could do
+ * on the very same windows. */
+#ifndef MASKGRAD_EVALUATION_H
+#define MASKGRAD_EVALUATION_H
+
+#include "corpus.h"
+#include "gpt.h"
+
+typedef struct mg_evaluation {
+    ptrdiff_t n_positions, n_windows;
+    double loss;            /* mean over everything, nats a token */
+    double floor;           /* the Bayes-optimal predictor's, on the same windows; NaN where the source is unknown */
+    double gap_error;       /* standard error of loss − floor over windows; NaN where the source is unknown */
+    double *position_loss;  /* n_positions */
+    double *position_floor; /* n_positions; NULL where the source is unknown */
+} mg_evaluation;
+
+/* n_batches batches of batch_size windows of T tokens, drawn by (seed, MG_STREAM_EVAL, batch). Free the result with
+ * mg_evaluation_free. `tape` is empty before and after, and records afterwards as `true`. */
+mg_status mg_evaluate(mg_gpt *gpt, mg_tape *tape, const mg_corpus *corpus, mg_split split, int n_batches,
+                      ptrdiff_t batch_size, uint64_t seed, mg_evaluation *evaluation, mg_error *error);
+void mg_evaluation_free(mg_evaluation *evaluation);
+/* `position,loss,floor`; floor is empty where the source is unknown. */
+mg_status mg_evaluation_write(const mg_evaluation *evaluation, const char *path, mg_error *error);
+
+/* The alarm: what a loss says about the run. NULL if it is plausible; else a sentence with the likely cause (mask,
+ * shift or data), in `text`. A model below the floor sees its labels; one above ln V has learned nothing. */
+const char *mg_evaluation_alarm(const mg_evaluation *evaluation, const mg_gpt_config *config, char *text, size_t size);
+
+#endif

@@ -1,0 +1,41 @@
+/* log.csv: one row a training step and one an evaluation. Each row is one write, so that a kill tears the last row at
+ * most, and the file can be read while the run goes on. */
+#ifndef MASKGRAD_RUN_LOG_H
+#define MASKGRAD_RUN_LOG_H
+
+#include "error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct mg_run_log_row {
+    int64_t step;    /* updates done before it */
+    bool validation; /* split: val, or train */
+    double loss, lr;
+    double grad_norm; /* NaN: empty, as in a val row */
+    int64_t tokens;   /* seen in training so far */
+    double seconds;   /* since the run began, without the pauses between a stop and its resumption */
+} mg_run_log_row;
+
+typedef struct mg_run_log mg_run_log;
+
+/* A new log with its header, in place of any that was there. */
+mg_status mg_run_log_create(mg_run_log **log, const char *path, mg_error *error);
+/* Go on at `step`: rows of this step and later ones are dropped, and so is a torn last row; `warning` (or "") tells.
+ * *last is the last row that stays; its step is -1 if there is none. */
+mg_status mg_run_log_resume(mg_run_log **log, const char *path, int64_t step, mg_run_log_row *last, char *warning,
+                            size_t size, mg_error *error);
+mg_status mg_run_log_append(mg_run_log *log, const mg_run_log_row *row, mg_error *error);
+mg_status mg_run_log_sync(mg_run_log *log, mg_error *error); /* onto the disk */
+void mg_run_log_close(mg_run_log *log);
+
+typedef struct mg_run_log_table {
+    mg_run_log_row *row;
+    ptrdiff_t n;
+    bool torn; /* a last row without its end was left out */
+} mg_run_log_table;
+mg_status mg_run_log_read(mg_run_log_table *table, const char *path, mg_error *error);
+void mg_run_log_table_free(mg_run_log_table *table);
+
+#endif

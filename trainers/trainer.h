@@ -1,0 +1,74 @@
+/* One training run as an object in memory: a model, its optimiser, and a corpus to draw windows from. The command
+ * `train` owns one; a lab owns two, with the same seed and the same windows, one mask apart.
+ *
+ *     mg_train_options options = mg_train_defaults();
+ *     options.model.lookahead = MG_LOOKAHEAD_ALL;
+ *     mg_trainer_new(&trainer, &options, corpus, &error);
+ *     while (mg_trainer_steps_done(trainer) < options.max_iters) mg_trainer_step(trainer, &step, &error);
+ *     mg_trainer_evaluate(trainer, MG_VALIDATION, 100, &evaluation, &error);
+ *
+ * Everything is a function of the options and the corpus: not of the number of threads, not of when one evaluates. */
+#ifndef MASKGRAD_TRAINER_H
+#define MASKGRAD_TRAINER_H
+
+#include "checkpoint.h"
+#include "corpus.h"
+#include "evaluation.h"
+
+typedef struct mg_train_options {
+    mg_gpt_config model; /* vocab_size 0: as many as the corpus's tokenizer has */
+    int batch_size;      /* windows a micro-batch */
+    int grad_accum;      /* micro-batches a step: the gradient is the mean over all batch_size * grad_accum windows */
+    int64_t max_iters;
+    mg_lr_schedule schedule; /* min_lr NaN: lr / 10; decay_iters -1: max_iters */
+    double weight_decay, beta1, beta2;
+    double grad_clip; /* of the global norm; 0: off */
+    uint64_t seed;    /* of the initial weights, the windows and dropout */
+} mg_train_options;
+
+/* nanoGPT's, at the size of a toy; one table in trainer.c. */
+mg_train_options mg_train_defaults(void);
+/* Put numbers in the places of "NaN: lr / 10" and "-1: max_iters". */
+void mg_train_options_resolve(mg_train_options *options);
+
+typedef struct mg_step {
+    int64_t step; /* which one: how many were done before it */
+    double loss;  /* the mean over its windows, before the update */
+    double lr;
+    double grad_norm; /* before clipping */
+    int64_t tokens;   /* seen in training up to and with this step */
+    double seconds;   /* that it took */
+} mg_step;
+
+typedef struct mg_trainer mg_trainer;
+
+/* Checked, allocated, initialised from the seed. Borrows the corpus. */
+mg_status mg_trainer_new(mg_trainer **trainer, const mg_train_options *options, const mg_corpus *corpus,
+                         mg_error *error);
+void mg_trainer_free(mg_trainer *trainer);
+
+/* One update. A loss or a gradient norm that is not finite stops before the update, with MG_ERR_STATE and a sentence;
+ * *step is filled all the same, and the parameters are those of the last good step. */
+mg_status mg_trainer_step(mg_trainer *trainer, mg_step *step, mg_error *error);
+int64_t mg_trainer_steps_done(const mg_trainer *trainer);
+/* The mean loss over n_batches batches of windows: the same windows at each call. Changes nothing of the run. */
+mg_status mg_trainer_evaluate(mg_trainer *trainer, mg_split split, int n_batches, mg_evaluation *evaluation,
+                              mg_error *error);
+
+mg_gpt *mg_trainer_model(mg_trainer *trainer);
+const mg_train_options *mg_trainer_options(const mg_trainer *trainer); /* resolved, with the vocabulary's size */
+const mg_corpus *mg_trainer_corpus(const mg_trainer *trainer);
+/* The mean batch of the next step as it will be drawn: batch_size * grad_accum * block_size ids and targets. */
+void mg_trainer_peek(const mg_trainer *trainer, const int **ids, const int **targets);
+/* Remember a validation loss; the lowest goes into checkpoints. */
+void mg_trainer_note_loss(mg_trainer *trainer, double validation_loss);
+
+/* What a checkpoint holds. It borrows from the trainer: save it, do not free it. */
+mg_checkpoint mg_trainer_checkpoint(mg_trainer *trainer);
+/* Go on where the checkpoint was made: its weights, moments and step. MG_ERR_STATE if the two are not the same run,
+ * with what differs. */
+mg_status mg_trainer_restore(mg_trainer *trainer, const mg_checkpoint *checkpoint, mg_error *error);
+/* Start from its weights alone, at step 0. MG_ERR_STATE if the shapes differ. */
+mg_status mg_trainer_take_weights(mg_trainer *trainer, const mg_checkpoint *checkpoint, mg_error *error);
+
+#endif
