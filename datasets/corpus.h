@@ -6,12 +6,12 @@
 
 typedef struct mg_data_options {
     const char *path;
-    const char *tokens;     /* "char", "word", "gpt2"; NULL: "char" (a grammar brings its own) */
-    const char *column;     /* of a CSV whose rows are documents */
-    const char *merges;     /* for "gpt2": merges.txt */
-    double validation;      /* the last share of the tokens; 0.1 */
-    ptrdiff_t grammar_size; /* words to draw from a grammar; 1,000,000 */
-    uint64_t seed;          /* of that draw */
+    const char *tokens;            /* "char", "word", "gpt2"; NULL: "char" (a grammar brings its own) */
+    const char *column;            /* of a CSV whose rows are documents */
+    const char *merges;            /* for "gpt2": merges.txt */
+    double validation;             /* the last share of the tokens; 0.1 */
+    ptrdiff_t grammar_size;        /* words to draw from a grammar; 1,000,000 */
+    uint64_t seed;                 /* of that draw */
     const mg_tokenizer *tokenizer; /* encode with this one instead of making one: the data meets an existing model */
 } mg_data_options;
 MG_API mg_data_options mg_data_defaults(void);
@@ -19,8 +19,8 @@ MG_API mg_data_options mg_data_defaults(void);
 typedef enum mg_split { MG_TRAIN, MG_VALIDATION } mg_split;
 
 typedef struct mg_corpus {
-    char *name;              /* the file's name without its folder */
-    int *ids;                /* all of them; the first n_train are for training */
+    char *name; /* the file's name without its folder */
+    int *ids;   /* all of them; the first n_train are for training */
     ptrdiff_t n, n_train;
     mg_tokenizer *tokenizer; /* owned */
     mg_grammar *grammar;     /* owned; NULL unless the file is a grammar */

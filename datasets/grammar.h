@@ -33,8 +33,9 @@ MG_API double mg_grammar_entropy_rate(const mg_grammar *grammar, bool *is_exact)
  * average. Infinite where the grammar forbids the target. */
 MG_API void mg_grammar_bayes_loss(const mg_grammar *grammar, const int *ids, const int *targets, ptrdiff_t T,
                                   double *loss);
-/* Its expectation for t = 0 … T-1, by enumeration of the beliefs that can arise (is_exact), or, when these are too
- * many, by the mean over sampled windows, with its standard error (0 when exact). */
+/* Its expectation for t = 0 … T-1 into floor[0 … T-1], by enumeration of the beliefs that can arise (is_exact), or,
+ * when these are too many, by the mean over sampled windows. *standard_error is one number, that of the mean of floor
+ * over the window (0 when exact). */
 MG_API mg_status mg_grammar_floor(const mg_grammar *grammar, ptrdiff_t T, double *floor, double *standard_error,
                                   bool *is_exact, mg_error *error);
 

@@ -29,6 +29,17 @@ int mg_utf8_next(const char *bytes, size_t n) {
     return length;
 }
 
+mg_status mg_utf8_check(const char *bytes, size_t n, mg_error *error) {
+    for (size_t at = 0; at < n;) {
+        int length = mg_utf8_next(bytes + at, n - at);
+        if (length <= 0)
+            return mg_error_set(error, MG_ERR_FORMAT, "invalid UTF-8 at byte %zu (0x%02X); the text must be UTF-8", at,
+                                (unsigned char)bytes[at]);
+        at += (size_t)length;
+    }
+    return MG_OK;
+}
+
 static size_t put(char *printable, size_t at, const char *bytes, size_t n) {
     memcpy(printable + at, bytes, n);
     return at + n;

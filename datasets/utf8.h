@@ -12,6 +12,8 @@
  *   -1 … -3   that many bytes that begin no character: the "maximal subpart" of the Unicode Standard, section 3.9,
  *             which is replaced by one U+FFFD. */
 MG_API int mg_utf8_next(const char *bytes, size_t n);
+/* MG_ERR_FORMAT with the offset and the value of the first byte that begins no whole character. */
+MG_API mg_status mg_utf8_check(const char *bytes, size_t n, mg_error *error);
 
 /* Tokens of a byte-level tokenizer end where they like, also within a character. A stream holds such bytes back until
  * the character is whole. Starts as {0}. */

@@ -1,0 +1,14 @@
+/* Bytes of unknown content, made fit to stand in a message. */
+#ifndef MASKGRAD_QUOTE_H
+#define MASKGRAD_QUOTE_H
+
+#include "tokenizer.h"
+
+typedef struct mg_quoted {
+    char text[96];
+} mg_quoted;
+/* 'text' in quotes; control characters and invalid UTF-8 as \n or \xHH; cut with … after some 60 bytes.
+ * mg_quote(x).text lives to the end of the full expression. */
+mg_quoted mg_quote(mg_token token);
+
+#endif

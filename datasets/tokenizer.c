@@ -1,0 +1,192 @@
+#include "tokenizer_internal.h"
+
+#include "heap.h"
+#include "quote.h"
+
+#include <stdint.h>
+#include <string.h>
+
+static const mg_tokenizer_row none_row = {.name = "none", .separator = ""};
+
+/* GPT2 has its row in bpe.c, since its vocabulary comes from merges. */
+static const mg_tokenizer_row *row_of(mg_tokenizer_kind kind) {
+    switch (kind) {
+    case MG_TOKENIZER_CHAR: return &mg_char_row;
+    case MG_TOKENIZER_WORD: return &mg_word_row;
+    case MG_TOKENIZER_GRAMMAR: return &mg_grammar_row;
+    case MG_TOKENIZER_NONE: return &none_row;
+    case MG_TOKENIZER_GPT2: break;
+    }
+    return NULL;
+}
+
+const char *mg_tokenizer_kind_name(mg_tokenizer_kind kind) {
+    return kind == MG_TOKENIZER_GPT2 ? "gpt2" : row_of(kind)->name;
+}
+
+mg_status mg_tokenizer_kind_parse(mg_tokenizer_kind *kind, const char *name, mg_error *error) {
+    for (int i = MG_TOKENIZER_CHAR; i <= MG_TOKENIZER_NONE; i++) {
+        *kind = (mg_tokenizer_kind)i;
+        if (strcmp(mg_tokenizer_kind_name(*kind), name) == 0) return MG_OK;
+    }
+    return mg_error_set(error, MG_ERR_INPUT,
+                        "'%s' is not a kind of tokens; there are char, word, gpt2, grammar and none", name);
+}
+
+static mg_status copy_tokens(mg_tokenizer *t, int n, const mg_token *tokens, mg_error *error) {
+    size_t total = 0, at = 0;
+    for (int i = 0; i < n; i++) {
+        if (tokens[i].length > SIZE_MAX / 2 - total)
+            return mg_error_set(error, MG_ERR_INPUT, "token %d is longer than the memory of this machine", i);
+        total += tokens[i].length;
+    }
+    t->bytes = mg_alloc(total, 1, "the tokens of a vocabulary", error);
+    if (!t->bytes) return MG_ERR_MEMORY;
+    for (int i = 0; i < n; i++) {
+        mg_token token = {t->bytes + at, tokens[i].length};
+        if (token.length == 0) return mg_error_set(error, MG_ERR_INPUT, "token %d is empty", i);
+        memcpy(t->bytes + at, tokens[i].bytes, token.length);
+        at += token.length;
+        const char *objection = t->row->objection ? t->row->objection(token) : NULL;
+        if (objection) return mg_error_set(error, MG_ERR_INPUT, "token %d (%s) %s", i, mg_quote(token).text, objection);
+        int id;
+        mg_status status = mg_vocabulary_add(&t->vocabulary, token, &id, error);
+        if (status != MG_OK) return status;
+        if (id != i)
+            return mg_error_set(error, MG_ERR_INPUT, "tokens %d and %d are the same: %s", id, i, mg_quote(token).text);
+    }
+    return MG_OK;
+}
+
+mg_status mg_tokenizer_make(mg_tokenizer **tokenizer, mg_tokenizer_kind kind, const mg_tokenizer_row *row, int n_tokens,
+                            const mg_token *tokens, void *extra, mg_error *error) {
+    *tokenizer = NULL;
+    mg_tokenizer *t = mg_alloc_zero(1, sizeof *t, "a tokenizer", error);
+    if (!t) {
+        if (extra) row->free_extra(extra);
+        return MG_ERR_MEMORY;
+    }
+    *t = (mg_tokenizer){.kind = kind, .row = row, .n_tokens = n_tokens, .extra = extra, .n_owners = 1};
+    mg_status status = MG_OK;
+    if (n_tokens < 1) status = mg_error_set(error, MG_ERR_INPUT, "a vocabulary needs at least one token");
+    if (status == MG_OK && kind != MG_TOKENIZER_NONE) status = copy_tokens(t, n_tokens, tokens, error);
+    if (status == MG_OK) {
+        *tokenizer = t;
+    } else {
+        mg_tokenizer_free(t);
+    }
+    return status;
+}
+
+mg_status mg_tokenizer_new(mg_tokenizer **tokenizer, mg_tokenizer_kind kind, int n_tokens, const mg_token *tokens,
+                           mg_error *error) {
+    *tokenizer = NULL;
+    const mg_tokenizer_row *row = row_of(kind);
+    if (!row)
+        return mg_error_set(error, MG_ERR_INPUT,
+                            "a GPT-2 tokenizer is made from its merges, not from a list of tokens");
+    return mg_tokenizer_make(tokenizer, kind, row, n_tokens, tokens, NULL, error);
+}
+
+mg_tokenizer *mg_tokenizer_share(const mg_tokenizer *tokenizer) {
+    mg_tokenizer *shared = (mg_tokenizer *)(uintptr_t)tokenizer; /* the count of owners is not part of its value */
+    shared->n_owners++;
+    return shared;
+}
+
+void mg_tokenizer_free(mg_tokenizer *t) {
+    if (!t || --t->n_owners > 0) return;
+    if (t->extra) t->row->free_extra(t->extra);
+    mg_vocabulary_free(&t->vocabulary);
+    mg_free(t->bytes);
+    mg_free(t);
+}
+
+mg_tokenizer_kind mg_tokenizer_get_kind(const mg_tokenizer *t) {
+    return t->kind;
+}
+
+int mg_tokenizer_size(const mg_tokenizer *t) {
+    return t->n_tokens;
+}
+
+mg_token mg_tokenizer_token(const mg_tokenizer *t, int id) {
+    MG_CHECK(id >= 0 && id < t->n_tokens, "id %d is not in a vocabulary of %d tokens", id, t->n_tokens);
+    return t->kind == MG_TOKENIZER_NONE ? (mg_token){"", 0} : t->vocabulary.token[id];
+}
+
+const char *mg_tokenizer_separator(const mg_tokenizer *t, int previous_id, int id) {
+    (void)id;
+    return previous_id < 0 ? "" : t->row->separator;
+}
+
+mg_status mg_id_list_push(mg_id_list *list, int id, mg_error *error) {
+    if (list->n == list->capacity) {
+        size_t capacity = list->capacity ? 2 * list->capacity : 256;
+        int *grown = mg_alloc_grow(list->id, list->n, capacity, sizeof *grown, "token ids", error);
+        if (!grown) return MG_ERR_MEMORY;
+        list->id = grown;
+        list->capacity = capacity;
+    }
+    list->id[list->n++] = id;
+    return MG_OK;
+}
+
+mg_status mg_tokenizer_encode(const mg_tokenizer *t, const char *text, size_t length, int **ids, size_t *n_ids,
+                              mg_error *error) {
+    *ids = NULL;
+    *n_ids = 0;
+    if (!t->row->encode)
+        return mg_error_set(error, MG_ERR_STATE, "this model came without a tokenizer: give it ids, not text");
+    mg_id_list list = {0};
+    list.id = mg_alloc(1, sizeof *list.id, "token ids", error);
+    if (!list.id) return MG_ERR_MEMORY;
+    list.capacity = 1;
+    mg_status status = t->row->encode(t, text, length, &list, error);
+    if (status != MG_OK) {
+        mg_free(list.id);
+        return status;
+    }
+    *ids = list.id;
+    *n_ids = list.n;
+    return MG_OK;
+}
+
+static mg_status decoded_length(const mg_tokenizer *t, const int *ids, size_t n_ids, size_t *length, mg_error *error) {
+    *length = 0;
+    for (size_t i = 0; i < n_ids; i++) {
+        if (ids[i] < 0 || ids[i] >= t->n_tokens)
+            return mg_error_set(error, MG_ERR_INPUT,
+                                "id %d (number %zu of the list) is not in the vocabulary of %d tokens", ids[i], i,
+                                t->n_tokens);
+        *length += t->vocabulary.token[ids[i]].length + strlen(t->row->separator);
+    }
+    return MG_OK;
+}
+
+mg_status mg_tokenizer_decode(const mg_tokenizer *t, const int *ids, size_t n_ids, char **bytes, size_t *length,
+                              mg_error *error) {
+    *bytes = NULL;
+    *length = 0;
+    if (t->kind == MG_TOKENIZER_NONE)
+        return mg_error_set(error, MG_ERR_STATE,
+                            "this model came without a tokenizer: it has ids, but no text for them");
+    size_t room;
+    mg_status status = decoded_length(t, ids, n_ids, &room, error);
+    if (status != MG_OK) return status;
+    char *out = mg_alloc(room + 1, 1, "decoded text", error);
+    if (!out) return MG_ERR_MEMORY;
+    size_t at = 0;
+    for (size_t i = 0; i < n_ids; i++) {
+        const char *separator = mg_tokenizer_separator(t, i == 0 ? -1 : ids[i - 1], ids[i]);
+        mg_token parts[2] = {{separator, strlen(separator)}, t->vocabulary.token[ids[i]]};
+        for (int part = 0; part < 2; part++) {
+            memcpy(out + at, parts[part].bytes, parts[part].length);
+            at += parts[part].length;
+        }
+    }
+    out[at] = '\0';
+    *bytes = out;
+    *length = at;
+    return MG_OK;
+}

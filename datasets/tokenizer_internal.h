@@ -1,0 +1,54 @@
+/* What a tokenizer is made of, for the files that implement the kinds. */
+#ifndef MASKGRAD_TOKENIZER_INTERNAL_H
+#define MASKGRAD_TOKENIZER_INTERNAL_H
+
+#include "tokenizer.h"
+#include "vocabulary.h"
+
+#include <stdbool.h>
+
+/* A list of ids that grows. Starts as {0}. */
+typedef struct mg_id_list {
+    int *id;
+    size_t n, capacity;
+} mg_id_list;
+mg_status mg_id_list_push(mg_id_list *list, int id, mg_error *error);
+
+/* What differs from kind to kind: one row each. */
+typedef struct mg_tokenizer_row {
+    const char *name;
+    const char *separator; /* what mg_tokenizer_separator puts between two tokens */
+    /* Why this token cannot belong to such a vocabulary, as the end of "token 7 ('x') …"; NULL if it can. The pointer
+     * itself may be NULL: anything goes. */
+    const char *(*objection)(mg_token token);
+    /* Append the ids of a text. NULL: the kind cannot encode. */
+    mg_status (*encode)(const mg_tokenizer *tokenizer, const char *text, size_t length, mg_id_list *ids,
+                        mg_error *error);
+    void (*free_extra)(void *extra); /* NULL if there is nothing to free */
+} mg_tokenizer_row;
+
+struct mg_tokenizer {
+    mg_tokenizer_kind kind;
+    const mg_tokenizer_row *row;
+    int n_tokens;
+    mg_vocabulary vocabulary; /* empty for NONE */
+    char *bytes;              /* of all tokens, one after another */
+    void *extra;              /* what the kind needs besides (GPT2: its merges) */
+    int n_owners;
+};
+
+extern const mg_tokenizer_row mg_char_row, mg_word_row, mg_grammar_row;
+
+/* What mg_tokenizer_new does for a given row. Takes over `extra`, also when it fails. */
+mg_status mg_tokenizer_make(mg_tokenizer **tokenizer, mg_tokenizer_kind kind, const mg_tokenizer_row *row, int n_tokens,
+                            const mg_token *tokens, void *extra, mg_error *error);
+/* One owner more: mg_tokenizer_free then takes one more call. Not to be used from two threads at once. */
+mg_tokenizer *mg_tokenizer_share(const mg_tokenizer *tokenizer);
+
+/* The bytes of the first token of n >= 1 bytes of valid UTF-8; only for CHAR and WORD. */
+typedef size_t mg_piece_fn(const char *text, size_t n);
+mg_piece_fn *mg_tokenizer_piece(mg_tokenizer_kind kind);
+
+bool mg_is_space(char byte); /* ASCII white space, whatever the locale */
+
+#endif

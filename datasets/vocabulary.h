@@ -1,0 +1,27 @@
+/* Distinct byte strings, numbered in the order in which they were added, found by hashing. */
+#ifndef MASKGRAD_VOCABULARY_H
+#define MASKGRAD_VOCABULARY_H
+
+#include "tokenizer.h"
+
+#include <stdint.h>
+
+/* Starts as {0}. The bytes of the tokens stay the caller's and must live as long as this. */
+typedef struct mg_vocabulary {
+    mg_token *token;
+    int n, capacity;
+    int *slot; /* open addressing: a token's number, or -1 */
+    size_t n_slots;
+} mg_vocabulary;
+
+/* The number of the token; it is added if it is new. */
+mg_status mg_vocabulary_add(mg_vocabulary *vocabulary, mg_token token, int *id, mg_error *error);
+/* Its number, or -1. */
+int mg_vocabulary_find(const mg_vocabulary *vocabulary, mg_token token);
+void mg_vocabulary_free(mg_vocabulary *vocabulary);
+
+/* FNV-1a, 64 bits (Fowler, Noll, Vo), continued from `hash`; MG_FNV_START begins. */
+#define MG_FNV_START 0xcbf29ce484222325u
+uint64_t mg_fnv1a(uint64_t hash, const void *bytes, size_t length);
+
+#endif
