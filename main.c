@@ -26,8 +26,10 @@ static void fail(mg_failure kind, const char *message, void *user) {
 }
 
 static void print_commands(FILE *out) {
-    fputs("Usage: maskgrad COMMAND [options]\n\nTrain a tiny GPT with and without the causal mask, and see what the mask "
-          "does.\n\nCommands:\n", out);
+    fputs(
+        "Usage: maskgrad COMMAND [options]\n\nTrain a tiny GPT with and without the causal mask, and see what the mask "
+        "does.\n\nCommands:\n",
+        out);
     for (const command *c = commands; c->name; c++) fprintf(out, "  %-10s %s\n", c->name, c->help);
     fputs("\n`maskgrad COMMAND --help` tells the options of a command.\n", out);
 }

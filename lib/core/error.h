@@ -56,7 +56,6 @@ MG_API void mg_set_failure_handler(mg_failure_handler *handler, void *user);
 /* Report a failure: "FILE:LINE: " and the formatted message go to the handler. */
 MG_API MG_NORETURN void mg_fail(mg_failure kind, const char *file, int line, const char *format, ...) MG_PRINTF(4, 5);
 
-#define MG_CHECK(condition, ...)                                                                                       \
-    ((condition) ? (void)0 : mg_fail(MG_FAILURE_BUG, __FILE__, __LINE__, __VA_ARGS__))
+#define MG_CHECK(condition, ...) ((condition) ? (void)0 : mg_fail(MG_FAILURE_BUG, __FILE__, __LINE__, __VA_ARGS__))
 
 #endif

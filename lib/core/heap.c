@@ -28,8 +28,8 @@ size_t mg_allocation_count(void) {
 
 void *mg_alloc(size_t count, size_t size, const char *what, mg_error *error) {
     if (size != 0 && count > (size_t)PTRDIFF_MAX / size) {
-        mg_error_set(error, MG_ERR_MEMORY, "%s: %zu times %zu bytes is more than this machine can address", what,
-                     count, size);
+        mg_error_set(error, MG_ERR_MEMORY, "%s: %zu times %zu bytes is more than this machine can address", what, count,
+                     size);
         return NULL;
     }
     request_count++;

@@ -114,8 +114,7 @@ void mg_tape_profile(mg_tape *tape, mg_profile *profile) {
     if (profile) lap(tape);
 }
 
-void mg_tape_append(mg_tape *tape, const mg_op *op, mg_tensor *out, int n_in, mg_tensor *const *in,
-                    const void *saved) {
+void mg_tape_append(mg_tape *tape, const mg_op *op, mg_tensor *out, int n_in, mg_tensor *const *in, const void *saved) {
     if (tape->profile) {
         mg_profile_row *row = profile_row(tape->profile, op);
         row->forward_seconds += lap(tape);

@@ -81,8 +81,7 @@ MG_API mg_real *mg_grad_beta(mg_tape *tape, mg_tensor *x, mg_real *beta);
 #define MG_HERE(tape) mg_tape_here(tape, __FILE__, __LINE__)
 MG_API mg_tape *mg_tape_here(mg_tape *tape, const char *file, int line);
 /* MG_CHECK for an operation: reports "FILE:LINE: NAME: message" with the caller's place. */
-#define MG_OP_CHECK(tape, op, condition, ...)                                                                          \
-    ((condition) ? (void)0 : mg_tape_fail(tape, (op)->name, __VA_ARGS__))
+#define MG_OP_CHECK(tape, op, condition, ...) ((condition) ? (void)0 : mg_tape_fail(tape, (op)->name, __VA_ARGS__))
 MG_API MG_NORETURN void mg_tape_fail(const mg_tape *tape, const char *name, const char *format, ...) MG_PRINTF(3, 4);
 
 /* ---- Watching it ---- */

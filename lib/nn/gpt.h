@@ -8,8 +8,8 @@
 
 typedef struct mg_gpt_config {
     int n_layer, n_head, n_embd, block_size, vocab_size;
-    int lookahead;          /* of every head: 0 causal, MG_LOOKAHEAD_ALL no mask, k sees k tokens ahead */
-    int leak_layer;         /* one head that looks further than the others; -1: none */
+    int lookahead;  /* of every head: 0 causal, MG_LOOKAHEAD_ALL no mask, k sees k tokens ahead */
+    int leak_layer; /* one head that looks further than the others; -1: none */
     int leak_head;
     int leak_lookahead;
     bool scale;             /* scores times 1/sqrt(d_k) */
@@ -47,13 +47,15 @@ MG_API int mg_gpt_specs(const mg_gpt_config *config, mg_param_spec *specs);
 
 /* What to look at during a pass. Capturing changes no bit of the logits. */
 typedef struct mg_gpt_capture {
-    mg_real *weights;     /* (n_layer, B, n_head, T, T): attention weights, 0 where not visible; or NULL */
-    mg_real *scores;      /* the same before the softmax, -inf where not visible; or NULL */
-    mg_tensor *embedding; /* set by the pass: what goes into the first block (B,T,C); its grad is there after backward */
-    mg_tensor **block;    /* n_layer places, or NULL. Set by the pass: what comes out of each block (B,T,C) */
-    mg_tensor **qkv;      /* n_layer places, or NULL. Set by the pass: (B,T,3C) */
-    mg_tensor **heads;    /* n_layer places, or NULL. Set by the pass: the heads' outputs side by side, before W^O (B,T,C) */
-    const unsigned char *off; /* n_layer * n_head flags, or NULL: heads whose output is set to 0 (ablation) */
+    mg_real *weights; /* (n_layer, B, n_head, T, T): attention weights, 0 where not visible; or NULL */
+    mg_real *scores;  /* the same before the softmax, -inf where not visible; or NULL */
+    mg_tensor
+        *embedding;    /* set by the pass: what goes into the first block (B,T,C); its grad is there after backward */
+    mg_tensor **block; /* n_layer places, or NULL. Set by the pass: what comes out of each block (B,T,C) */
+    mg_tensor **qkv;   /* n_layer places, or NULL. Set by the pass: (B,T,3C) */
+    mg_tensor *
+        *heads; /* n_layer places, or NULL. Set by the pass: the heads' outputs side by side, before W^O (B,T,C) */
+    const unsigned char *off;  /* n_layer * n_head flags, or NULL: heads whose output is set to 0 (ablation) */
     const unsigned char *skip; /* n_layer flags, or NULL: blocks that are left out (ablation) */
 } mg_gpt_capture;
 
@@ -69,7 +71,7 @@ typedef struct mg_gpt_pass {
 /* ids (B,T), each in [0, vocab_size), T at most block_size. Returns logits (B,T,V) on the tape. `pass` may be NULL. */
 MG_API mg_tensor *mg_gpt_forward(mg_gpt *gpt, mg_tape *tape, const int *ids, ptrdiff_t B, ptrdiff_t T,
                                  const mg_gpt_pass *pass);
-/* The mean cross-entropy of targets (B,T) in nats, one element; targets below 0 are ignored. With row_loss, B*T places,
+/* The mean cross-entropy of targets (B,T) in nats, one element; targets of -1 are ignored. With row_loss, B*T places,
  * also each position's. */
 MG_API mg_tensor *mg_gpt_loss(mg_gpt *gpt, mg_tape *tape, const int *ids, const int *targets, ptrdiff_t B, ptrdiff_t T,
                               const mg_gpt_pass *pass, mg_real *row_loss);

@@ -2,7 +2,8 @@
  * side. All take the tape first and return a new tensor on it; a wrong shape goes to the failure handler with the
  * operation, the shapes and the caller's line.
  *
- * Broadcasting is NumPy's: shapes are aligned at their last dimension, and a dimension of 1 or a missing one repeats. */
+ * Broadcasting is NumPy's: shapes are aligned at their last dimension, and a dimension of 1 or a missing one repeats.
+ */
 #ifndef MASKGRAD_OPS_H
 #define MASKGRAD_OPS_H
 

@@ -1,0 +1,97 @@
+/*     m ← β1 m + (1 − β1) g        v ← β2 v + (1 − β2) g²
+ *     θ ← θ − lr · λ θ             on parameters that decay
+ *     θ ← θ − lr · (m / (1 − β1ᵗ)) / (√(v / (1 − β2ᵗ)) + eps)
+ *
+ * Loshchilov & Hutter 2019, algorithm 2, as PyTorch's AdamW orders it: decay first, eps outside the square root. */
+#include "adamw.h"
+#include "parallel.h"
+#include "simd.h"
+
+#include <math.h>
+
+mg_status mg_adamw_init(mg_adamw *adamw, const mg_params *params, double beta1, double beta2, double weight_decay,
+                        mg_error *error) {
+    *adamw = (mg_adamw){
+        .size = params->size, .beta1 = beta1, .beta2 = beta2, .eps = 1e-8, .weight_decay = weight_decay};
+    adamw->m = mg_alloc_zero((size_t)params->size, sizeof(mg_real), "AdamW's first moments", error);
+    adamw->v = mg_alloc_zero((size_t)params->size, sizeof(mg_real), "AdamW's second moments", error);
+    if (adamw->m && adamw->v) return MG_OK;
+    mg_adamw_free(adamw);
+    return MG_ERR_MEMORY;
+}
+
+void mg_adamw_free(mg_adamw *adamw) {
+    mg_free(adamw->m);
+    mg_free(adamw->v);
+    *adamw = (mg_adamw){0};
+}
+
+typedef struct job {
+    mg_adamw *adamw;
+    mg_params *params;
+    mg_real grad_scale, step_size, root_correction, eps, beta1, beta2, keep; /* keep: 1 − lr · λ */
+} job;
+
+MG_KERNEL static void update(const job *j, ptrdiff_t n, mg_real keep, mg_real *restrict value, mg_real *restrict grad,
+                             mg_real *restrict m, mg_real *restrict v) {
+    mg_real beta1 = j->beta1, beta2 = j->beta2, grad_scale = j->grad_scale, eps = j->eps, step_size = j->step_size;
+    mg_real root_correction = j->root_correction;
+#pragma omp simd
+    for (ptrdiff_t i = 0; i < n; i++) {
+        mg_real g = grad[i] * grad_scale;
+        grad[i] = 0;
+        m[i] = beta1 * m[i] + (1 - beta1) * g;
+        v[i] = beta2 * v[i] + (1 - beta2) * g * g;
+        value[i] = keep * value[i] - step_size * m[i] / (mg_sqrt_real(v[i]) * root_correction + eps);
+    }
+}
+
+enum { TILE = 16384 };
+
+/* A tile may hold several parameters, of which some decay and some do not. */
+static void update_tile(void *context, ptrdiff_t tile, void *workspace) {
+    (void)workspace;
+    const job *j = context;
+    mg_params *params = j->params;
+    mg_range r = mg_tile_range(params->size, TILE, tile);
+    int low = 0, high = params->n; /* the last parameter that starts at or before r.begin */
+    while (high - low > 1) {
+        int middle = (low + high) / 2;
+        if (params->param[middle].offset <= r.begin)
+            low = middle;
+        else
+            high = middle;
+    }
+    for (int i = low; i < params->n && params->param[i].offset < r.end; i++) {
+        ptrdiff_t begin = params->param[i].offset, end = i + 1 < params->n ? params->param[i + 1].offset : params->size;
+        if (begin < r.begin) begin = r.begin;
+        if (end > r.end) end = r.end;
+        update(j, end - begin, params->param[i].decay ? j->keep : 1, params->values + begin, params->grads + begin,
+               j->adamw->m + begin, j->adamw->v + begin);
+    }
+}
+
+void mg_adamw_step(mg_adamw *adamw, mg_params *params, double lr, double grad_scale) {
+    adamw->step++;
+    double correction1 = 1 - pow(adamw->beta1, (double)adamw->step);
+    double correction2 = 1 - pow(adamw->beta2, (double)adamw->step);
+    job j = {.adamw = adamw, .params = params, .grad_scale = (mg_real)grad_scale};
+    j.step_size = (mg_real)(lr / correction1);
+    j.root_correction = (mg_real)(1 / sqrt(correction2));
+    j.eps = (mg_real)adamw->eps;
+    j.beta1 = (mg_real)adamw->beta1;
+    j.beta2 = (mg_real)adamw->beta2;
+    j.keep = (mg_real)(1 - lr * adamw->weight_decay);
+    mg_parallel(mg_tile_count(params->size, TILE), update_tile, &j, 0);
+}
+
+double mg_clip_scale(double norm, double max_norm) {
+    return max_norm > 0 && norm > max_norm ? max_norm / norm : 1;
+}
+
+double mg_lr_at(const mg_lr_schedule *s, int64_t step) {
+    if (step < s->warmup_iters) return s->lr * (double)(step + 1) / (double)(s->warmup_iters + 1);
+    if (step >= s->decay_iters) return s->min_lr;
+    double progress = (double)(step - s->warmup_iters) / (double)(s->decay_iters - s->warmup_iters);
+    return s->min_lr + 0.5 * (1 + cos(3.14159265358979323846 * progress)) * (s->lr - s->min_lr);
+}

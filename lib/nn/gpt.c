@@ -1,0 +1,377 @@
+#include "gpt.h"
+#include "parallel.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Where a block's parameters are: their names follow "h.N.". */
+typedef struct block {
+    mg_tensor *ln_1_weight, *ln_1_bias, *c_attn_weight, *c_attn_bias, *attn_proj_weight, *attn_proj_bias;
+    mg_tensor *ln_2_weight, *ln_2_bias, *c_fc_weight, *c_fc_bias, *mlp_proj_weight, *mlp_proj_bias;
+} block;
+
+struct mg_gpt {
+    mg_gpt_config config;
+    mg_params params;
+    mg_tensor *wte, *wpe, *ln_f_weight, *ln_f_bias;
+    block *h;
+    int *lookahead; /* (n_layer, n_head) */
+};
+
+/* ---- Configuration ---- */
+
+mg_gpt_config mg_gpt_defaults(void) {
+    return (mg_gpt_config){.n_layer = 2,
+                           .n_head = 4,
+                           .n_embd = 64,
+                           .block_size = 32,
+                           .leak_layer = -1,
+                           .scale = true,
+                           .output_projection = true,
+                           .init_std = 0.02,
+                           .eps = 1e-5};
+}
+
+static mg_status check_range(const char *name, int value, int most, mg_error *error) {
+    if (value >= 1 && value <= most) return MG_OK;
+    return mg_error_set(error, MG_ERR_INPUT, "%s is %d; it must be between 1 and %d", name, value, most);
+}
+
+mg_status mg_gpt_config_check(const mg_gpt_config *c, mg_error *error) {
+    mg_status status = check_range("n_layer", c->n_layer, 1000, error);
+    if (!status) status = check_range("n_head", c->n_head, 1000, error);
+    if (!status) status = check_range("n_embd", c->n_embd, 1 << 16, error);
+    if (!status) status = check_range("block_size", c->block_size, 1 << 20, error);
+    if (!status) status = check_range("vocab_size", c->vocab_size, 1 << 24, error);
+    if (status) return status;
+    if (c->n_embd % c->n_head != 0)
+        return mg_error_set(
+            error, MG_ERR_INPUT,
+            "n_embd is %d and n_head is %d; each head takes an equal share, so n_embd must be a multiple "
+            "of n_head",
+            c->n_embd, c->n_head);
+    int64_t C = c->n_embd, count = (c->vocab_size + (int64_t)c->block_size) * C + c->n_layer * (12 * C * C + 13 * C);
+    if (count > (int64_t)1 << 33)
+        return mg_error_set(error, MG_ERR_INPUT,
+                            "a model of these sizes has %lld parameters; at most %lld are possible", (long long)count,
+                            1LL << 33);
+    if (c->lookahead < 0)
+        return mg_error_set(error, MG_ERR_INPUT, "lookahead is %d; it must be 0 (causal) or more", c->lookahead);
+    if (c->leak_layer >= 0 &&
+        (c->leak_layer >= c->n_layer || c->leak_head < 0 || c->leak_head >= c->n_head || c->leak_lookahead < 0))
+        return mg_error_set(error, MG_ERR_INPUT,
+                            "the leak is in layer %d, head %d, %d ahead; layers are 0 to %d, heads 0 to %d",
+                            c->leak_layer, c->leak_head, c->leak_lookahead, c->n_layer - 1, c->n_head - 1);
+    if (!(c->dropout >= 0 && c->dropout < 1))
+        return mg_error_set(error, MG_ERR_INPUT, "dropout is %g; it must be at least 0 and below 1", c->dropout);
+    if (!(c->init_std >= 0 && c->init_std < INFINITY) || !(c->attn_init_std >= 0 && c->attn_init_std < INFINITY))
+        return mg_error_set(error, MG_ERR_INPUT, "init_std is %g; it must be 0 or a positive number",
+                            c->init_std >= 0 && c->init_std < INFINITY ? c->attn_init_std : c->init_std);
+    if (!(c->eps > 0 && c->eps < 1))
+        return mg_error_set(error, MG_ERR_INPUT, "eps is %g; it must be a small positive number, 1e-5 in GPT-2",
+                            c->eps);
+    return MG_OK;
+}
+
+int mg_gpt_lookahead(const mg_gpt_config *c, int layer, int head) {
+    return layer == c->leak_layer && head == c->leak_head ? c->leak_lookahead : c->lookahead;
+}
+
+bool mg_gpt_is_causal(const mg_gpt_config *c) {
+    return c->lookahead == 0 && (c->leak_layer < 0 || c->leak_lookahead == 0);
+}
+
+/* ---- Parameters ---- */
+
+/* The table of GPT-2's parameters: rows and columns in units of V, T (block_size) and C; columns 0 is a vector. */
+typedef struct row {
+    const char *name;
+    char rows;
+    int times, columns; /* rows is `times` units, columns is in units of C */
+} row;
+
+static const row first_rows[] = {{"wte", 'V', 1, 1}, {"wpe", 'T', 1, 1}};
+static const row block_rows[] = {
+    {"ln_1.weight", 'C', 1, 0},      {"ln_1.bias", 'C', 1, 0},          {"attn.c_attn.weight", 'C', 1, 3},
+    {"attn.c_attn.bias", 'C', 3, 0}, {"attn.c_proj.weight", 'C', 1, 1}, {"attn.c_proj.bias", 'C', 1, 0},
+    {"ln_2.weight", 'C', 1, 0},      {"ln_2.bias", 'C', 1, 0},          {"mlp.c_fc.weight", 'C', 1, 4},
+    {"mlp.c_fc.bias", 'C', 4, 0},    {"mlp.c_proj.weight", 'C', 4, 1},  {"mlp.c_proj.bias", 'C', 1, 0},
+};
+static const row last_rows[] = {{"ln_f.weight", 'C', 1, 0}, {"ln_f.bias", 'C', 1, 0}};
+#define COUNT(array) ((int)(sizeof(array) / sizeof(array)[0]))
+
+/* Append the rows that this configuration has; `prefix` goes in front of their names. */
+static int add_rows(const mg_gpt_config *c, const row *rows, int n_rows, const char *prefix, int n,
+                    mg_param_spec *specs) {
+    for (int i = 0; i < n_rows; i++) {
+        if (!c->output_projection && strncmp(rows[i].name, "attn.c_proj", 11) == 0) continue;
+        if (specs) {
+            mg_param_spec *s = &specs[n];
+            ptrdiff_t unit = rows[i].rows == 'V' ? c->vocab_size : rows[i].rows == 'T' ? c->block_size : c->n_embd;
+            snprintf(s->name, sizeof s->name, "%s%s", prefix, rows[i].name);
+            s->ndim = rows[i].columns ? 2 : 1;
+            s->dim[0] = rows[i].times * unit;
+            s->dim[1] = rows[i].columns * c->n_embd;
+        }
+        n++;
+    }
+    return n;
+}
+
+int mg_gpt_specs(const mg_gpt_config *c, mg_param_spec *specs) {
+    int n = add_rows(c, first_rows, COUNT(first_rows), "", 0, specs);
+    for (int layer = 0; layer < c->n_layer; layer++) {
+        char prefix[32];
+        snprintf(prefix, sizeof prefix, "h.%d.", layer);
+        n = add_rows(c, block_rows, COUNT(block_rows), prefix, n, specs);
+    }
+    return add_rows(c, last_rows, COUNT(last_rows), "", n, specs);
+}
+
+static mg_tensor *find(const mg_gpt *gpt, int layer, const char *name) {
+    char full[MG_PARAM_NAME];
+    if (layer < 0)
+        snprintf(full, sizeof full, "%s", name);
+    else
+        snprintf(full, sizeof full, "h.%d.%s", layer, name);
+    mg_param *p = mg_params_find(&gpt->params, full);
+    return p ? &p->tensor : NULL;
+}
+
+static void find_all(mg_gpt *gpt) {
+    gpt->wte = find(gpt, -1, "wte");
+    gpt->wpe = find(gpt, -1, "wpe");
+    gpt->ln_f_weight = find(gpt, -1, "ln_f.weight");
+    gpt->ln_f_bias = find(gpt, -1, "ln_f.bias");
+    for (int i = 0; i < gpt->config.n_layer; i++)
+        gpt->h[i] = (block){
+            find(gpt, i, "ln_1.weight"),      find(gpt, i, "ln_1.bias"),          find(gpt, i, "attn.c_attn.weight"),
+            find(gpt, i, "attn.c_attn.bias"), find(gpt, i, "attn.c_proj.weight"), find(gpt, i, "attn.c_proj.bias"),
+            find(gpt, i, "ln_2.weight"),      find(gpt, i, "ln_2.bias"),          find(gpt, i, "mlp.c_fc.weight"),
+            find(gpt, i, "mlp.c_fc.bias"),    find(gpt, i, "mlp.c_proj.weight"),  find(gpt, i, "mlp.c_proj.bias")};
+}
+
+static void fill_lookahead(mg_gpt *gpt) {
+    const mg_gpt_config *c = &gpt->config;
+    for (int layer = 0; layer < c->n_layer; layer++)
+        for (int h = 0; h < c->n_head; h++) gpt->lookahead[layer * c->n_head + h] = mg_gpt_lookahead(c, layer, h);
+}
+
+static mg_status build(mg_gpt *gpt, bool trainable, mg_error *error) {
+    const mg_gpt_config *c = &gpt->config;
+    int n = mg_gpt_specs(c, NULL);
+    mg_param_spec *specs = mg_alloc((size_t)n, sizeof *specs, "a model's parameter table", error);
+    gpt->h = mg_alloc((size_t)c->n_layer, sizeof *gpt->h, "a model's layers", error);
+    gpt->lookahead = mg_alloc((size_t)(c->n_layer * c->n_head), sizeof(int), "a model's mask", error);
+    mg_status status = specs && gpt->h && gpt->lookahead ? MG_OK : MG_ERR_MEMORY;
+    if (status == MG_OK) {
+        mg_gpt_specs(c, specs);
+        status = mg_params_init(&gpt->params, n, specs, trainable, error);
+    }
+    mg_free(specs);
+    if (status) return status;
+    find_all(gpt);
+    fill_lookahead(gpt);
+    return MG_OK;
+}
+
+mg_status mg_gpt_new(mg_gpt **out, const mg_gpt_config *config, bool trainable, mg_error *error) {
+    *out = NULL;
+    mg_status status = mg_gpt_config_check(config, error);
+    if (status) return status;
+    mg_gpt *gpt = mg_alloc_zero(1, sizeof *gpt, "a model", error);
+    if (!gpt) return MG_ERR_MEMORY;
+    gpt->config = *config;
+    status = build(gpt, trainable, error);
+    if (status)
+        mg_gpt_free(gpt);
+    else
+        *out = gpt;
+    return status;
+}
+
+void mg_gpt_free(mg_gpt *gpt) {
+    if (!gpt) return;
+    mg_params_free(&gpt->params);
+    mg_free(gpt->h);
+    mg_free(gpt->lookahead);
+    mg_free(gpt);
+}
+
+const mg_gpt_config *mg_gpt_get_config(const mg_gpt *gpt) {
+    return &gpt->config;
+}
+
+mg_params *mg_gpt_params(mg_gpt *gpt) {
+    return &gpt->params;
+}
+
+void mg_gpt_set_lookahead(mg_gpt *gpt, int lookahead) {
+    gpt->config.lookahead = lookahead;
+    gpt->config.leak_layer = -1;
+    fill_lookahead(gpt);
+}
+
+/* ---- Initial weights ---- */
+
+static bool ends_with(const char *text, const char *end) {
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+/* The stream of a parameter's draws hangs on its name (FNV-1a), so that leaving one out moves no other. */
+static uint32_t name_hash(const char *name) {
+    uint32_t hash = 2166136261u;
+    for (; *name; name++) hash = (hash ^ (unsigned char)*name) * 16777619u;
+    return hash;
+}
+
+typedef struct init_job {
+    mg_param *param;
+    const mg_gpt_config *config;
+    uint64_t seed;
+} init_job;
+
+static double init_std(const mg_gpt_config *c, const char *name) {
+    if (ends_with(name, "c_attn.weight") && c->attn_init_std > 0) return c->attn_init_std;
+    if (ends_with(name, "c_proj.weight")) return c->init_std / sqrt(2.0 * c->n_layer);
+    return c->init_std;
+}
+
+static void init_param(void *context, ptrdiff_t i, void *workspace) {
+    (void)workspace;
+    const init_job *j = context;
+    mg_param *p = &j->param[i];
+    mg_real *data = p->tensor.data;
+    ptrdiff_t size = mg_size(&p->tensor);
+    if (p->tensor.ndim == 1) {
+        for (ptrdiff_t k = 0; k < size; k++) data[k] = ends_with(p->name, ".weight"); /* gains 1, biases 0 */
+        return;
+    }
+    double std = init_std(j->config, p->name);
+    mg_rng rng = {j->seed, MG_STREAM_INIT, name_hash(p->name)};
+    for (ptrdiff_t k = 0; k < size; k++) data[k] = (mg_real)(std * mg_rng_normal(rng, (uint64_t)k));
+}
+
+void mg_gpt_init(mg_gpt *gpt, uint64_t seed) {
+    mg_parallel(gpt->params.n, init_param, &(init_job){gpt->params.param, &gpt->config, seed}, 0);
+}
+
+/* ---- The model ---- */
+
+/* What a pass carries from layer to layer. */
+typedef struct walk {
+    mg_gpt *gpt;
+    mg_tape *tape;
+    const mg_gpt_pass *pass;
+    ptrdiff_t B, T, past; /* past: how many tokens the cache holds */
+    uint32_t place;       /* of the next dropout */
+} walk;
+
+static mg_tensor *dropout(walk *w, mg_tensor *x) {
+    const mg_gpt_config *c = &w->gpt->config;
+    if (!w->pass->training || c->dropout == 0) return x;
+    uint32_t places = 3 * (uint32_t)c->n_layer + 1;
+    mg_rng rng = {w->pass->dropout_seed, MG_STREAM_DROPOUT, w->pass->dropout_step * places + w->place++};
+    return mg_dropout(w->tape, x, (mg_real)c->dropout, rng);
+}
+
+static mg_attention_options attention_options(walk *w, int layer) {
+    const mg_gpt_config *c = &w->gpt->config;
+    const mg_gpt_pass *pass = w->pass;
+    mg_attention_options o = {.n_head = c->n_head, .lookahead = w->gpt->lookahead + layer * c->n_head};
+    o.scale = c->scale ? (mg_real)(1 / sqrt((double)c->n_embd / c->n_head)) : 1;
+    if (pass->training && c->dropout > 0) {
+        o.dropout = (mg_real)c->dropout;
+        o.dropout_rng = (mg_rng){~pass->dropout_seed, MG_STREAM_DROPOUT,
+                                 pass->dropout_step * (uint32_t)c->n_layer + (uint32_t)layer};
+    }
+    if (pass->cache) {
+        ptrdiff_t at = layer * pass->cache->capacity * pass->cache->width;
+        o.cached_keys = pass->cache->keys + at;
+        o.cached_values = pass->cache->values + at;
+        o.cached = w->past;
+    }
+    if (pass->capture) {
+        ptrdiff_t at = layer * w->B * c->n_head * w->T * (w->past + w->T);
+        if (pass->capture->weights) o.weights = pass->capture->weights + at;
+        if (pass->capture->scores) o.scores = pass->capture->scores + at;
+    }
+    return o;
+}
+
+/* Ablation: the heads that are off give 0. */
+static mg_tensor *switch_off_heads(walk *w, int layer, mg_tensor *y) {
+    const mg_gpt_config *c = &w->gpt->config;
+    const unsigned char *off = w->pass->capture ? w->pass->capture->off : NULL;
+    if (!off) return y;
+    mg_tensor *on = mg_constant(w->tape, 1, (ptrdiff_t[]){c->n_embd});
+    for (int i = 0; i < c->n_embd; i++) on->data[i] = !off[layer * c->n_head + i / (c->n_embd / c->n_head)];
+    return mg_mul(w->tape, y, on);
+}
+
+static mg_tensor *attention(walk *w, int layer, mg_tensor *x) {
+    const block *h = &w->gpt->h[layer];
+    mg_gpt_capture *capture = w->pass->capture;
+    mg_attention_options options = attention_options(w, layer);
+    mg_tensor *qkv = mg_linear(w->tape, x, h->c_attn_weight, h->c_attn_bias); /* (B,T,3C) */
+    mg_tensor *y = mg_attention(w->tape, qkv, &options);                      /* (B,T,C) */
+    y = switch_off_heads(w, layer, y);
+    if (capture && capture->qkv) capture->qkv[layer] = qkv;
+    if (capture && capture->heads) capture->heads[layer] = y;
+    return h->attn_proj_weight ? mg_linear(w->tape, y, h->attn_proj_weight, h->attn_proj_bias) : y;
+}
+
+static mg_tensor *mlp(walk *w, int layer, mg_tensor *x) {
+    const block *h = &w->gpt->h[layer];
+    x = mg_gelu(w->tape, mg_linear(w->tape, x, h->c_fc_weight, h->c_fc_bias)); /* (B,T,4C) */
+    return mg_linear(w->tape, x, h->mlp_proj_weight, h->mlp_proj_bias);        /* (B,T,C) */
+}
+
+static mg_tensor *norm(walk *w, mg_tensor *x, mg_tensor *weight, mg_tensor *bias) {
+    return mg_layer_norm(w->tape, x, weight, bias, (mg_real)w->gpt->config.eps);
+}
+
+static mg_tensor *block_forward(walk *w, int layer, mg_tensor *x) {
+    const block *h = &w->gpt->h[layer];
+    x = mg_add(w->tape, x, dropout(w, attention(w, layer, norm(w, x, h->ln_1_weight, h->ln_1_bias))));
+    return mg_add(w->tape, x, dropout(w, mlp(w, layer, norm(w, x, h->ln_2_weight, h->ln_2_bias))));
+}
+
+static mg_tensor *embed(walk *w, const int *ids) {
+    int *positions = mg_tape_alloc(w->tape, (size_t)w->T, sizeof *positions, "positions");
+    for (ptrdiff_t t = 0; t < w->T; t++) positions[t] = (int)(w->past + t);
+    mg_tensor *tokens = mg_embedding(w->tape, w->gpt->wte, ids, 2, (ptrdiff_t[]){w->B, w->T}); /* (B,T,C) */
+    mg_tensor *places = mg_embedding(w->tape, w->gpt->wpe, positions, 1, (ptrdiff_t[]){w->T}); /* (T,C) */
+    return dropout(w, mg_add(w->tape, tokens, places));
+}
+
+mg_tensor *mg_gpt_forward(mg_gpt *gpt, mg_tape *tape, const int *ids, ptrdiff_t B, ptrdiff_t T,
+                          const mg_gpt_pass *pass) {
+    static const mg_gpt_pass plain;
+    walk w = {.gpt = gpt, .tape = tape, .pass = pass ? pass : &plain, .B = B, .T = T};
+    mg_kv_cache *cache = w.pass->cache;
+    mg_gpt_capture *capture = w.pass->capture;
+    w.past = cache ? cache->length : 0;
+    MG_CHECK(B >= 1 && T >= 1 && w.past + T <= gpt->config.block_size,
+             "gpt: %td tokens behind %td do not fit the context of %d", T, w.past, gpt->config.block_size);
+    MG_CHECK(!cache || (B == 1 && mg_gpt_is_causal(&gpt->config)),
+             "gpt: a KV cache serves one sequence of a causal model");
+    mg_tensor *x = embed(&w, ids);
+    if (capture) capture->embedding = x;
+    for (int layer = 0; layer < gpt->config.n_layer; layer++) {
+        if (!(capture && capture->skip && capture->skip[layer])) x = block_forward(&w, layer, x);
+        if (capture && capture->block) capture->block[layer] = x;
+    }
+    if (cache) cache->length += T;
+    if (w.pass->last_only) x = mg_slice(tape, x, 1, T - 1, T);
+    x = norm(&w, x, gpt->ln_f_weight, gpt->ln_f_bias);
+    return mg_linear_tied(tape, x, gpt->wte); /* (B,T,V) */
+}
+
+mg_tensor *mg_gpt_loss(mg_gpt *gpt, mg_tape *tape, const int *ids, const int *targets, ptrdiff_t B, ptrdiff_t T,
+                       const mg_gpt_pass *pass, mg_real *row_loss) {
+    mg_tensor *logits = mg_gpt_forward(gpt, tape, ids, B, T, pass);
+    return mg_cross_entropy(tape, logits, targets, -1, row_loss);
+}

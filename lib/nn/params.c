@@ -1,0 +1,95 @@
+#include "params.h"
+#include "parallel.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static ptrdiff_t padded(ptrdiff_t n) {
+    ptrdiff_t unit = MG_ALIGNMENT / (ptrdiff_t)sizeof(mg_real);
+    return mg_tile_count(n, unit) * unit;
+}
+
+mg_status mg_params_init(mg_params *params, int n, const mg_param_spec *specs, bool trainable, mg_error *error) {
+    *params = (mg_params){.n = n};
+    params->param = mg_alloc_zero((size_t)n, sizeof(mg_param), "the table of parameters", error);
+    if (!params->param) return MG_ERR_MEMORY;
+    for (int i = 0; i < n; i++) {
+        mg_param *p = &params->param[i];
+        snprintf(p->name, sizeof p->name, "%s", specs[i].name);
+        p->tensor = (mg_tensor){.ndim = specs[i].ndim, .requires_grad = trainable, .leaf = true};
+        memcpy(p->tensor.dim, specs[i].dim, sizeof specs[i].dim);
+        p->decay = specs[i].ndim > 1;
+        p->offset = params->size;
+        params->size += padded(mg_shape_size(specs[i].ndim, specs[i].dim));
+    }
+    params->values = mg_alloc_zero((size_t)params->size, sizeof(mg_real), "the parameters", error);
+    if (params->values && trainable)
+        params->grads = mg_alloc_zero((size_t)params->size, sizeof(mg_real), "the gradients", error);
+    if (!params->values || (trainable && !params->grads)) {
+        mg_params_free(params);
+        return MG_ERR_MEMORY;
+    }
+    for (int i = 0; i < n; i++) {
+        mg_param *p = &params->param[i];
+        p->tensor.data = params->values + p->offset;
+        p->tensor.grad = trainable ? params->grads + p->offset : NULL;
+    }
+    return MG_OK;
+}
+
+void mg_params_free(mg_params *params) {
+    mg_free(params->param);
+    mg_free(params->values);
+    mg_free(params->grads);
+    *params = (mg_params){0};
+}
+
+mg_param *mg_params_find(const mg_params *params, const char *name) {
+    for (int i = 0; i < params->n; i++)
+        if (strcmp(params->param[i].name, name) == 0) return &params->param[i];
+    return NULL;
+}
+
+ptrdiff_t mg_params_count(const mg_params *params) {
+    ptrdiff_t count = 0;
+    for (int i = 0; i < params->n; i++) count += mg_size(&params->param[i].tensor);
+    return count;
+}
+
+void mg_params_zero_grad(mg_params *params) {
+    memset(params->grads, 0, (size_t)params->size * sizeof(mg_real));
+}
+
+enum { TILE = 16384 };
+
+typedef struct norm_job {
+    const mg_real *grads;
+    ptrdiff_t n;
+    double *sum; /* one a tile */
+} norm_job;
+
+static void sum_of_squares(void *context, ptrdiff_t tile, void *workspace) {
+    (void)workspace;
+    norm_job *j = context;
+    mg_range r = mg_tile_range(j->n, TILE, tile);
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (ptrdiff_t i = r.begin; i < r.end; i++) sum += (double)j->grads[i] * (double)j->grads[i];
+    j->sum[tile] = sum;
+}
+
+double mg_params_grad_norm(const mg_params *params) {
+    /* The partial sums live on the stack: a model of 2^31 parameters needs more tiles than that, so the tiles are taken
+     * in rounds. */
+    enum { ROUND = 1024 };
+    double total = 0, sum[ROUND];
+    for (ptrdiff_t begin = 0; begin < params->size; begin += (ptrdiff_t)ROUND * TILE) {
+        ptrdiff_t n = params->size - begin < (ptrdiff_t)ROUND * TILE ? params->size - begin : (ptrdiff_t)ROUND * TILE;
+        norm_job j = {params->grads + begin, n, sum};
+        ptrdiff_t tiles = mg_tile_count(n, TILE);
+        mg_parallel(tiles, sum_of_squares, &j, 0);
+        for (ptrdiff_t i = 0; i < tiles; i++) total += sum[i];
+    }
+    return sqrt(total);
+}
