@@ -1,57 +1,17 @@
 #include "bpe.h"
-#include "bpe_vocabulary.h"
+#include "bpe_merges.h"
 #include "gpt2_split.h"
 #include "heap.h"
+#include "read_text.h"
+#include "tokenizer_internal.h"
 
-#include <stdbool.h>
-
-struct mg_bpe {
-    mg_bpe_vocabulary vocabulary;
+/* What a tokenizer of this kind has besides its vocabulary. */
+typedef struct bpe {
+    mg_bpe_merges merges;
     mg_splitter *splitter;
-    char *merges;
-    size_t merges_length;
-};
-
-mg_status mg_bpe_new(mg_bpe **result, const char *merges, size_t length, const char *name, mg_error *error) {
-    *result = NULL;
-    mg_bpe *bpe = mg_alloc_zero(1, sizeof *bpe, "a byte-pair encoding", error);
-    if (!bpe) return MG_ERR_MEMORY;
-    mg_status status = mg_bpe_vocabulary_read(&bpe->vocabulary, merges, length, name, error);
-    if (status == MG_OK) status = mg_splitter_new(&bpe->splitter, error);
-    if (status == MG_OK) {
-        bpe->merges = mg_strndup(merges, length, error);
-        bpe->merges_length = length;
-        if (!bpe->merges) status = MG_ERR_MEMORY;
-    }
-    if (status != MG_OK) {
-        mg_bpe_free(bpe);
-        return status;
-    }
-    *result = bpe;
-    return MG_OK;
-}
-
-void mg_bpe_free(mg_bpe *bpe) {
-    if (!bpe) return;
-    mg_bpe_vocabulary_free(&bpe->vocabulary);
-    mg_splitter_free(bpe->splitter);
-    mg_free(bpe->merges);
-    mg_free(bpe);
-}
-
-int mg_bpe_size(const mg_bpe *bpe) {
-    return bpe->vocabulary.n_tokens;
-}
-
-mg_token mg_bpe_token(const mg_bpe *bpe, int id) {
-    MG_CHECK(id >= 0 && id < mg_bpe_size(bpe), "token %d of a vocabulary of %d", id, mg_bpe_size(bpe));
-    return bpe->vocabulary.tokens[id];
-}
-
-const char *mg_bpe_merges(const mg_bpe *bpe, size_t *length) {
-    *length = bpe->merges_length;
-    return bpe->merges;
-}
+    char *text; /* the merges as given */
+    size_t length;
+} bpe;
 
 /* ---- Merging one piece: always the pair of lowest rank, the leftmost of equals. Going through the piece again for
  * each merge is quadratic; here the symbols are a linked list and the pairs that could be merged wait in a heap. A pair
@@ -71,7 +31,7 @@ typedef struct candidate {
 } candidate;
 
 typedef struct merger {
-    const mg_bpe_vocabulary *vocabulary;
+    const mg_bpe_merges *merges;
     symbol *symbols;
     candidate *heap;
     size_t n_heap;
@@ -103,7 +63,7 @@ static candidate heap_pop(merger *m) {
 /* The symbol at `left` or its neighbour is new: what can they make? */
 static void consider(merger *m, ptrdiff_t left) {
     symbol *s = &m->symbols[left];
-    s->merged = s->next == NOTHING ? NOTHING : mg_bpe_vocabulary_pair(m->vocabulary, s->id, m->symbols[s->next].id);
+    s->merged = s->next == NOTHING ? NOTHING : mg_bpe_merges_find(m->merges, s->id, m->symbols[s->next].id);
     if (s->merged != NOTHING) heap_push(m, (candidate){s->merged, left});
 }
 
@@ -133,11 +93,12 @@ static mg_status merger_reserve(merger *m, size_t length, mg_error *error) {
     return m->capacity ? MG_OK : MG_ERR_MEMORY;
 }
 
-/* The ids of one piece are appended to ids, which has room. Returns how many. */
-static size_t merge_piece(merger *m, const char *piece, size_t length, int *ids) {
+static mg_status merge_piece(merger *m, const char *piece, size_t length, mg_id_list *ids, mg_error *error) {
+    mg_status status = merger_reserve(m, length, error);
+    if (status != MG_OK) return status;
     ptrdiff_t n = (ptrdiff_t)length;
     for (ptrdiff_t i = 0; i < n; i++) {
-        int id = mg_bpe_vocabulary_byte(m->vocabulary, (unsigned char)piece[i]);
+        int id = m->merges->alphabet.id_of_byte[(unsigned char)piece[i]];
         m->symbols[i] = (symbol){id, NOTHING, i - 1, i + 1 < n ? i + 1 : NOTHING};
     }
     m->n_heap = 0;
@@ -146,37 +107,82 @@ static size_t merge_piece(merger *m, const char *piece, size_t length, int *ids)
         candidate best = heap_pop(m);
         if (m->symbols[best.left].merged == best.merged) merge(m, best);
     }
-    size_t count = 0;
-    for (ptrdiff_t i = 0; i != NOTHING; i = m->symbols[i].next) ids[count++] = m->symbols[i].id;
-    return count;
+    for (ptrdiff_t i = 0; i != NOTHING && status == MG_OK; i = m->symbols[i].next)
+        status = mg_id_list_push(ids, m->symbols[i].id, error);
+    return status;
 }
 
-static mg_status encode_pieces(merger *m, mg_split *split, int *ids, size_t *n_ids, mg_error *error) {
+static mg_status merge_pieces(merger *m, mg_split *split, mg_id_list *ids, mg_error *error) {
     for (;;) {
         const char *piece;
         size_t length;
         mg_status status = mg_split_next(split, &piece, &length, error);
         if (status != MG_OK || !piece) return status;
-        status = merger_reserve(m, length, error);
+        status = merge_piece(m, piece, length, ids, error);
         if (status != MG_OK) return status;
-        *n_ids += merge_piece(m, piece, length, ids + *n_ids);
     }
 }
 
-mg_status mg_bpe_encode(const mg_bpe *bpe, const char *text, size_t length, int **ids, size_t *n_ids, mg_error *error) {
-    *n_ids = 0;
-    *ids = mg_alloc(length, sizeof **ids, "token ids", error); /* no token is shorter than a byte */
-    if (!*ids) return MG_ERR_MEMORY;
+static mg_status encode(const mg_tokenizer *tokenizer, const char *text, size_t length, mg_id_list *ids,
+                        mg_error *error) {
+    const bpe *b = tokenizer->extra;
     mg_split split;
-    mg_status status = mg_split_begin(&split, bpe->splitter, text, length, error);
-    merger m = {.vocabulary = &bpe->vocabulary};
-    if (status == MG_OK) status = encode_pieces(&m, &split, *ids, n_ids, error);
+    merger m = {.merges = &b->merges};
+    mg_status status = mg_split_begin(&split, b->splitter, text, length, error);
+    if (status == MG_OK) status = merge_pieces(&m, &split, ids, error);
     merger_free(&m);
     mg_split_end(&split);
-    if (status != MG_OK) {
-        mg_free(*ids);
-        *ids = NULL;
-        *n_ids = 0;
-    }
     return status;
+}
+
+/* ---- The tokenizer ---- */
+
+static void bpe_free(void *extra) {
+    bpe *b = extra;
+    mg_bpe_merges_free(&b->merges);
+    mg_splitter_free(b->splitter);
+    mg_free(b->text);
+    mg_free(b);
+}
+
+const mg_tokenizer_row mg_gpt2_row = {.name = "gpt2", .separator = "", .encode = encode, .free_extra = bpe_free};
+
+static mg_status new_named(mg_tokenizer **tokenizer, const char *merges, size_t length, const char *name,
+                           mg_error *error) {
+    *tokenizer = NULL;
+    bpe *b = mg_alloc_zero(1, sizeof *b, "a byte-pair encoding", error);
+    if (!b) return MG_ERR_MEMORY;
+    mg_status status = mg_bpe_merges_read(&b->merges, merges, length, name, error);
+    if (status == MG_OK) status = mg_splitter_new(&b->splitter, error);
+    if (status == MG_OK) {
+        b->length = length;
+        b->text = mg_strndup(merges, length, error);
+        if (!b->text) status = MG_ERR_MEMORY;
+    }
+    if (status != MG_OK) {
+        bpe_free(b);
+        return status;
+    }
+    const mg_vocabulary *tokens = &b->merges.tokens;
+    return mg_tokenizer_make(tokenizer, MG_TOKENIZER_GPT2, &mg_gpt2_row, tokens->n, tokens->token, b, error);
+}
+
+mg_status mg_tokenizer_new_gpt2(mg_tokenizer **tokenizer, const char *merges, size_t length, mg_error *error) {
+    return new_named(tokenizer, merges, length, "the merges", error);
+}
+
+mg_status mg_tokenizer_load_gpt2(mg_tokenizer **tokenizer, const char *path, mg_error *error) {
+    *tokenizer = NULL;
+    char *merges;
+    size_t length;
+    mg_status status = mg_read_text(path, &merges, &length, error);
+    if (status == MG_OK) status = new_named(tokenizer, merges, length, path, error);
+    mg_free(merges);
+    return status;
+}
+
+const char *mg_tokenizer_merges(const mg_tokenizer *tokenizer, size_t *length) {
+    const bpe *b = mg_tokenizer_get_kind(tokenizer) == MG_TOKENIZER_GPT2 ? tokenizer->extra : NULL;
+    *length = b ? b->length : 0;
+    return b ? b->text : NULL;
 }

@@ -1,31 +1,25 @@
 /* GPT-2's tokenizer: byte-pair encoding (Sennrich, Haddow and Birch 2016) on bytes (Radford et al. 2019).
  *
- * The vocabulary follows from the merges: ids 0–255 are the bytes in the order of byte_alphabet.h, the merge on the
- * i-th line makes id 256 + i, and <|endoftext|> comes last (50256 with OpenAI's 50,000 merges). */
+ * The vocabulary follows from the merges: ids 0–255 are the bytes in the order of byte_alphabet.h, the i-th merge,
+ * counted from 0, makes id 256 + i, and <|endoftext|> comes last (50256 with OpenAI's 50,000 merges).
+ *
+ * Every byte string has ids, and decodes to itself. Those of valid UTF-8 are GPT-2's, <|endoftext|> in a text being
+ * text; bytes that belong to no character, which GPT-2 does not know, are encoded by the same merges, each longest run
+ * of them on its own. Encoding takes O(n log n) whatever the text. */
 #ifndef MASKGRAD_BPE_H
 #define MASKGRAD_BPE_H
 
 #include "tokenizer.h"
 
-typedef struct mg_bpe mg_bpe; /* immutable: threads may share it */
-
-/* From the content of a merges.txt: a first line "#version: …", which may be missing, then one merge a line, two tokens
- * with one space between them, each a byte or the result of an earlier line. `name` is what errors call it. Refused
+/* A tokenizer of the kind GPT2 from the content of a merges.txt: a first line "#version: …", which may be missing, then
+ * one merge a line, two tokens with one space between them, each a byte or the result of an earlier line. Refused
  * (MG_ERR_FORMAT), with the line: not two tokens, a character outside the byte alphabet, a token that no earlier line
  * makes, a merge that is there already or makes a token that is there already; also a git-lfs pointer in the file's
  * place, and no merges at all. */
-MG_API mg_status mg_bpe_new(mg_bpe **bpe, const char *merges, size_t length, const char *name, mg_error *error);
-MG_API void mg_bpe_free(mg_bpe *bpe);
-
-MG_API int mg_bpe_size(const mg_bpe *bpe);
-MG_API mg_token mg_bpe_token(const mg_bpe *bpe, int id);
-/* The merges as they were given, to be stored with a model. */
-MG_API const char *mg_bpe_merges(const mg_bpe *bpe, size_t *length);
-
-/* ids is allocated (free with mg_free). Every byte string has ids, and their tokens' bytes in a row are the string
- * again; for valid UTF-8 they are those of GPT-2, <|endoftext|> in the text being text. Time is O(n log n) whatever the
- * text. */
-MG_API mg_status mg_bpe_encode(const mg_bpe *bpe, const char *text, size_t length, int **ids, size_t *n_ids,
-                               mg_error *error);
+MG_API mg_status mg_tokenizer_new_gpt2(mg_tokenizer **tokenizer, const char *merges, size_t length, mg_error *error);
+/* The same from a file, which errors name. */
+MG_API mg_status mg_tokenizer_load_gpt2(mg_tokenizer **tokenizer, const char *path, mg_error *error);
+/* The merges as they were given, to be stored with a model; 0-terminated. NULL and 0 for other kinds. */
+MG_API const char *mg_tokenizer_merges(const mg_tokenizer *tokenizer, size_t *length);
 
 #endif

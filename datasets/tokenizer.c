@@ -8,20 +8,20 @@
 
 static const mg_tokenizer_row none_row = {.name = "none", .separator = ""};
 
-/* GPT2 has its row in bpe.c, since its vocabulary comes from merges. */
 static const mg_tokenizer_row *row_of(mg_tokenizer_kind kind) {
     switch (kind) {
     case MG_TOKENIZER_CHAR: return &mg_char_row;
     case MG_TOKENIZER_WORD: return &mg_word_row;
     case MG_TOKENIZER_GRAMMAR: return &mg_grammar_row;
     case MG_TOKENIZER_NONE: return &none_row;
-    case MG_TOKENIZER_GPT2: break;
+    case MG_TOKENIZER_GPT2: return &mg_gpt2_row;
     }
+    MG_CHECK(false, "%d is not a kind of tokenizer", (int)kind);
     return NULL;
 }
 
 const char *mg_tokenizer_kind_name(mg_tokenizer_kind kind) {
-    return kind == MG_TOKENIZER_GPT2 ? "gpt2" : row_of(kind)->name;
+    return row_of(kind)->name;
 }
 
 mg_status mg_tokenizer_kind_parse(mg_tokenizer_kind *kind, const char *name, mg_error *error) {
@@ -81,11 +81,10 @@ mg_status mg_tokenizer_make(mg_tokenizer **tokenizer, mg_tokenizer_kind kind, co
 mg_status mg_tokenizer_new(mg_tokenizer **tokenizer, mg_tokenizer_kind kind, int n_tokens, const mg_token *tokens,
                            mg_error *error) {
     *tokenizer = NULL;
-    const mg_tokenizer_row *row = row_of(kind);
-    if (!row)
+    if (kind == MG_TOKENIZER_GPT2)
         return mg_error_set(error, MG_ERR_INPUT,
                             "a GPT-2 tokenizer is made from its merges, not from a list of tokens");
-    return mg_tokenizer_make(tokenizer, kind, row, n_tokens, tokens, NULL, error);
+    return mg_tokenizer_make(tokenizer, kind, row_of(kind), n_tokens, tokens, NULL, error);
 }
 
 mg_tokenizer *mg_tokenizer_share(const mg_tokenizer *tokenizer) {

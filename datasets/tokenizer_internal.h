@@ -37,7 +37,7 @@ struct mg_tokenizer {
     int n_owners;
 };
 
-extern const mg_tokenizer_row mg_char_row, mg_word_row, mg_grammar_row;
+extern const mg_tokenizer_row mg_char_row, mg_word_row, mg_grammar_row, mg_gpt2_row;
 
 /* What mg_tokenizer_new does for a given row. Takes over `extra`, also when it fails. */
 mg_status mg_tokenizer_make(mg_tokenizer **tokenizer, mg_tokenizer_kind kind, const mg_tokenizer_row *row, int n_tokens,

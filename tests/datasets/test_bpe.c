@@ -9,38 +9,35 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-static mg_bpe *bpe_of(const char *merges) {
-    mg_bpe *bpe;
+static mg_tokenizer *bpe_of(const char *merges) {
+    mg_tokenizer *bpe;
     mg_error error;
-    if (mg_bpe_new(&bpe, merges, strlen(merges), "merges.txt", &error) != MG_OK) fail_msg("%s", error.message);
+    if (mg_tokenizer_new_gpt2(&bpe, merges, strlen(merges), &error) != MG_OK) fail_msg("%s", error.message);
     return bpe;
 }
 
-static mg_bpe *shipped(void) {
-    static char merges[65536];
-    FILE *file = fopen(MASKGRAD_SOURCE_DIR "/tests/data/merges.txt", "rb");
-    assert_non_null(file);
-    merges[fread(merges, 1, sizeof merges - 1, file)] = '\0';
-    fclose(file);
-    return bpe_of(merges);
+static mg_tokenizer *shipped(void) {
+    mg_tokenizer *bpe;
+    mg_error error;
+    if (mg_tokenizer_load_gpt2(&bpe, MASKGRAD_SOURCE_DIR "/tests/data/merges.txt", &error) != MG_OK)
+        fail_msg("%s", error.message);
+    return bpe;
 }
 
-/* Encode, check that the tokens' bytes in a row are the text, and return how many there are. */
-static size_t encode(const mg_bpe *bpe, const char *text, size_t length, int **ids) {
-    size_t n_ids, at = 0;
+/* Encode, check that the ids decode to the text, and return how many there are. */
+static size_t encode(const mg_tokenizer *bpe, const char *text, size_t length, int **ids) {
+    size_t n_ids, n_bytes;
+    char *bytes;
     mg_error error;
-    assert_int_equal(mg_bpe_encode(bpe, text, length, ids, &n_ids, &error), MG_OK);
-    for (size_t i = 0; i < n_ids; i++) {
-        mg_token token = mg_bpe_token(bpe, (*ids)[i]);
-        assert_true(token.length <= length - at);
-        assert_memory_equal(token.bytes, text + at, token.length);
-        at += token.length;
-    }
-    assert_int_equal(at, length);
+    assert_int_equal(mg_tokenizer_encode(bpe, text, length, ids, &n_ids, &error), MG_OK);
+    assert_int_equal(mg_tokenizer_decode(bpe, *ids, n_ids, &bytes, &n_bytes, &error), MG_OK);
+    assert_int_equal(n_bytes, length);
+    assert_memory_equal(bytes, text, length);
+    mg_free(bytes);
     return n_ids;
 }
 
-static void assert_ids(const mg_bpe *bpe, const char *text, size_t n, const int *expected) {
+static void assert_ids(const mg_tokenizer *bpe, const char *text, size_t n, const int *expected) {
     int *ids;
     assert_int_equal(encode(bpe, text, strlen(text), &ids), n);
     for (size_t i = 0; i < n; i++) assert_int_equal(ids[i], expected[i]);
@@ -76,32 +73,33 @@ static void the_vocabulary_follows_from_the_merges(void **state) {
         "#version: 0.2\r\nt h\r\nth e\r\n\xC4\xA0 the\r\n\r\n" /* after a checkout on Windows */
     };
     for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
-        mg_bpe *bpe = bpe_of(spellings[i]);
-        assert_int_equal(mg_bpe_size(bpe), 256 + 3 + 1);
+        mg_tokenizer *bpe = bpe_of(spellings[i]);
+        assert_int_equal(mg_tokenizer_get_kind(bpe), MG_TOKENIZER_GPT2);
+        assert_int_equal(mg_tokenizer_size(bpe), 256 + 3 + 1);
         static const char *const made[] = {"th", "the", " the", "<|endoftext|>"};
         for (int t = 0; t < 4; t++) {
-            mg_token token = mg_bpe_token(bpe, 256 + t);
+            mg_token token = mg_tokenizer_token(bpe, 256 + t);
             assert_int_equal(token.length, strlen(made[t]));
             assert_memory_equal(token.bytes, made[t], token.length);
         }
         assert_ids(bpe, "the the th", 4, (int[]){257, 258, 220, 256});
         size_t length;
-        const char *merges = mg_bpe_merges(bpe, &length);
+        const char *merges = mg_tokenizer_merges(bpe, &length);
         assert_int_equal(length, strlen(spellings[i]));
         assert_memory_equal(merges, spellings[i], length);
-        mg_bpe_free(bpe);
+        mg_tokenizer_free(bpe);
     }
 }
 
 static void end_of_text_in_a_text_is_text(void **state) {
     (void)state;
-    mg_bpe *bpe = bpe_of("< |\n");
+    mg_tokenizer *bpe = bpe_of("< |\n");
     int *ids;
     size_t n = encode(bpe, "<|endoftext|>", 13, &ids);
     assert_int_equal(n, 12);
-    for (size_t i = 0; i < n; i++) assert_int_not_equal(ids[i], mg_bpe_size(bpe) - 1);
+    for (size_t i = 0; i < n; i++) assert_int_not_equal(ids[i], mg_tokenizer_size(bpe) - 1);
     mg_free(ids);
-    mg_bpe_free(bpe);
+    mg_tokenizer_free(bpe);
 }
 
 static void assert_pieces(const char *text, size_t length, const char *const *expected) {
@@ -217,7 +215,7 @@ static void the_heap_merges_as_gpt2s_loop_does(void **state) {
         mg_rng rng = {7, MG_STREAM_TEST, 2 * round}, words = {7, MG_STREAM_TEST, 2 * round + 1};
         char merges[MAX_MERGES * 32];
         draw_merges(&o, rng, 1 + (int)round % 60, merges);
-        mg_bpe *bpe = bpe_of(merges);
+        mg_tokenizer *bpe = bpe_of(merges);
         for (uint64_t w = 0; w < 100; w++) {
             char word[MAX_WORD + 1] = "", expected[MAX_WORD][MAX_TOKEN];
             size_t length = 1 + mg_rng_below(words, w * 64, MAX_WORD);
@@ -225,16 +223,17 @@ static void the_heap_merges_as_gpt2s_loop_does(void **state) {
             int *ids;
             size_t n = encode(bpe, word, length, &ids);
             assert_int_equal(n, oracle_encode(&o, word, expected));
-            for (size_t i = 0; i < n; i++) assert_int_equal(mg_bpe_token(bpe, ids[i]).length, strlen(expected[i]));
+            for (size_t i = 0; i < n; i++)
+                assert_int_equal(mg_tokenizer_token(bpe, ids[i]).length, strlen(expected[i]));
             mg_free(ids);
         }
-        mg_bpe_free(bpe);
+        mg_tokenizer_free(bpe);
     }
 }
 
 static void every_byte_string_comes_back(void **state) {
     (void)state;
-    mg_bpe *bpe = shipped();
+    mg_tokenizer *bpe = shipped();
     /* Bytes alone, and bytes among what is made of the pieces that matter: letters, spaces, parts of characters. */
     static const char mixed[] = "aeo  \n'st123!\xC3\xA3\xF0\x9F\x98\x80\xE2\x82\xFF\xED\xA0";
     for (uint32_t round = 0; round < 400; round++) {
@@ -250,12 +249,12 @@ static void every_byte_string_comes_back(void **state) {
     int *ids;
     assert_int_equal(encode(bpe, "", 0, &ids), 0);
     mg_free(ids);
-    mg_bpe_free(bpe);
+    mg_tokenizer_free(bpe);
 }
 
 static void long_runs_finish(void **state) {
     (void)state;
-    mg_bpe *bpe = bpe_of("a a\naa aa\naaaa aaaa\n^ ^\n\xC4\xA0 \xC4\xA0\n");
+    mg_tokenizer *bpe = bpe_of("a a\naa aa\naaaa aaaa\n^ ^\n\xC4\xA0 \xC4\xA0\n");
     static const struct {
         const char *unit;
         size_t length, tokens;
@@ -272,15 +271,15 @@ static void long_runs_finish(void **state) {
         mg_free(ids);
         free(text);
     }
-    mg_bpe_free(bpe);
+    mg_tokenizer_free(bpe);
 }
 
 static void assert_refused(const char *merges, size_t length, const char *says) {
-    mg_bpe *bpe;
+    mg_tokenizer *bpe;
     mg_error error;
-    assert_int_equal(mg_bpe_new(&bpe, merges, length, "merges.txt", &error), MG_ERR_FORMAT);
+    assert_int_equal(mg_tokenizer_new_gpt2(&bpe, merges, length, &error), MG_ERR_FORMAT);
     assert_null(bpe);
-    assert_says(error.message, "merges.txt");
+    assert_says(error.message, "the merges");
     assert_says(error.message, says);
 }
 #define REFUSED(merges, says) assert_refused(merges, sizeof merges - 1, says)
@@ -296,17 +295,32 @@ static void malformed_merges_are_refused_by_line(void **state) {
     REFUSED("a b\n b\n", "line 2: a merge is two tokens");
     REFUSED("a b\nb \n", "line 2: a merge is two tokens");
     REFUSED("a b\n\nb c\n", "line 2: a merge is two tokens");
-    REFUSED("a b\nbc d\n", "line 2: the token 'bc' is in no earlier line");
-    REFUSED("a bc\nb c\n", "line 1: the token 'bc' is in no earlier line");
-    REFUSED("#version: 0.2\na b\nb c\na b\n", "line 4: the merge 'a' 'b' is already in line 2");
-    REFUSED("a b\nb c\nab c\na bc\n", "line 4: the merge 'a' 'bc' makes the token that line 3 makes");
+    REFUSED("a b\nbc d\n", "line 2: no earlier line makes the token 'bc'");
+    REFUSED("a bc\nb c\n", "line 1: no earlier line makes the token 'bc'");
+    REFUSED("#version: 0.2\na b\nb c\na b\n", "line 4: the merge of 'a' and 'b' is already in line 2");
+    REFUSED("a b\nb c\nab c\na bc\n", "line 4: the merge of 'a' and 'bc' makes the token that line 3 makes");
     REFUSED("a \xE2\x82\xAC\n", "line 1: '\xE2\x82\xAC' is not a character of GPT-2's byte alphabet");
     REFUSED("a \xC5\x84\n", "line 1: '\xC5\x84' is not a character"); /* U+0144, the first beyond */
-    REFUSED("a b\na\tb c\n", "line 2: the byte 0x09");
-    REFUSED("a b\n\xFF c\n", "line 2: the byte 0xFF");
-    REFUSED("a b\nc \0\n", "line 2: the byte 0x00");
+    REFUSED("a b\na\tb c\n", "line 2: '\\t' is not");
+    REFUSED("a b\n\xFF c\n", "line 2: '\\xFF' is not");
+    REFUSED("a b\nc \0\n", "line 2: '\\x00' is not");
     REFUSED("< |\ne n\nd o\nf t\ne x\nt |\nen do\nft ex\n<| endo\nt| >\n<|endo ftex\n<|endoftex t|>\n",
-            "line 12: a merge makes <|endoftext|>");
+            "line 12: the merge makes <|endoftext|>");
+}
+
+static void a_file_is_named_by_what_refuses_it(void **state) {
+    (void)state;
+    mg_tokenizer *bpe;
+    mg_error error;
+    assert_int_equal(mg_tokenizer_load_gpt2(&bpe, "/nowhere/merges.txt", &error), MG_ERR_IO);
+    assert_says(error.message, "/nowhere/merges.txt");
+    assert_int_equal(mg_tokenizer_load_gpt2(&bpe, MASKGRAD_SOURCE_DIR "/tests/datasets/test_bpe.c", &error),
+                     MG_ERR_FORMAT);
+    assert_says(error.message, "test_bpe.c, line 1: ");
+    assert_null(bpe);
+    mg_token token = {"a", 1};
+    assert_int_equal(mg_tokenizer_new(&bpe, MG_TOKENIZER_GPT2, 1, &token, &error), MG_ERR_INPUT);
+    assert_says(error.message, "merges");
 }
 
 /* Let the n-th request for memory fail, for every n, until nothing fails. The sanitizers see what is lost on the way.
@@ -327,14 +341,14 @@ static void limited_release(void *block, void *user) {
 
 static mg_status make_and_encode(mg_error *error) {
     static const char merges[] = "a b\nab c\n", text[] = "abc abc \xFF 123";
-    mg_bpe *bpe;
+    mg_tokenizer *bpe;
     int *ids;
     size_t n;
-    mg_status status = mg_bpe_new(&bpe, merges, sizeof merges - 1, "merges.txt", error);
+    mg_status status = mg_tokenizer_new_gpt2(&bpe, merges, sizeof merges - 1, error);
     if (status != MG_OK) return status;
-    status = mg_bpe_encode(bpe, text, sizeof text - 1, &ids, &n, error);
+    status = mg_tokenizer_encode(bpe, text, sizeof text - 1, &ids, &n, error);
     mg_free(ids);
-    mg_bpe_free(bpe);
+    mg_tokenizer_free(bpe);
     return status;
 }
 
@@ -365,6 +379,7 @@ int main(void) {
         cmocka_unit_test(every_byte_string_comes_back),
         cmocka_unit_test(long_runs_finish),
         cmocka_unit_test(malformed_merges_are_refused_by_line),
+        cmocka_unit_test(a_file_is_named_by_what_refuses_it),
         cmocka_unit_test(running_out_of_memory_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
