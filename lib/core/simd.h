@@ -1,8 +1,8 @@
 /* Loops that the compiler turns into vector code, built several times and chosen at run time for the processor.
  *
  * MG_KERNEL in front of a function builds it for AVX-512, AVX2 and the baseline; the program takes the best when it
- * starts. In such a function `#pragma omp simd` loops may call mg_exp and mg_tanh, which glibc's libmvec computes many
- * lanes at a time (at most 4 ulp off). Elsewhere, and for other compilers, it is plain C. */
+ * starts. In such a function `#pragma omp simd` loops may call mg_exp_real, mg_tanh_real and mg_log_real, which glibc's
+ * libmvec computes many lanes at a time (at most 4 ulp off). Elsewhere, and for other compilers, it is plain C. */
 #ifndef MASKGRAD_SIMD_H
 #define MASKGRAD_SIMD_H
 
@@ -27,6 +27,10 @@ extern double exp(double);
 extern float tanhf(float);
 #pragma omp declare simd notinbranch
 extern double tanh(double);
+#pragma omp declare simd notinbranch
+extern float logf(float);
+#pragma omp declare simd notinbranch
+extern double log(double);
 #endif
 
 #ifdef MG_DOUBLE

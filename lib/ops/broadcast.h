@@ -1,0 +1,30 @@
+/* NumPy's broadcasting, walked in stretches that are consecutive in memory: neighbouring dimensions that both operands
+ * walk alike are joined first, so equal shapes are a single stretch, and a row vector is one a row. */
+#ifndef MASKGRAD_BROADCAST_H
+#define MASKGRAD_BROADCAST_H
+
+#include "row.h"
+#include "tape.h"
+
+typedef struct mg_broadcast {
+    int ndim; /* the result's shape */
+    ptrdiff_t shape[MG_MAX_DIM];
+    ptrdiff_t dim[MG_MAX_DIM];              /* the joined dimensions, 1 in front */
+    ptrdiff_t out[MG_MAX_DIM];              /* the result's strides */
+    ptrdiff_t a[MG_MAX_DIM], b[MG_MAX_DIM]; /* the operands' strides, 0 where they repeat */
+} mg_broadcast;
+
+/* How a and b meet. Shapes that do not go to the failure handler with the operation's name. */
+mg_broadcast mg_broadcast_of(const mg_tape *tape, const mg_op *op, const mg_tensor *a, const mg_tensor *b);
+
+/* to = value(a, b) everywhere. */
+void mg_broadcast_run(const mg_broadcast *walk, mg_row row, mg_row_fn *kernel);
+/* to += Σ slope(g, a, b) over the positions where the operand with these strides (walk->a or walk->b) repeats, in
+ * their order. */
+void mg_broadcast_sum(const mg_broadcast *walk, const ptrdiff_t *strides, mg_row row, mg_row_fn *kernel);
+
+/* A whole binary operation: forward, and backward to operand 0 or 1. */
+mg_tensor *mg_binary(mg_tape *tape, const mg_op *op, mg_tensor *a, mg_tensor *b, mg_row_fn *kernel);
+void mg_binary_gradient(mg_tape *tape, const mg_node *node, int operand, mg_row_fn *kernel);
+
+#endif
