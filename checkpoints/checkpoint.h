@@ -7,11 +7,12 @@
 #include "gpt.h"
 #include "tokenizer.h"
 
+#define MG_CHECKPOINT_FORMAT "maskgrad-checkpoint"
 enum { MG_CHECKPOINT_VERSION = 1 };
 
 typedef struct mg_train_state {
-    int64_t step;       /* updates done */
-    int64_t tokens;     /* seen in training */
+    int64_t step;   /* updates done */
+    int64_t tokens; /* seen in training */
     uint64_t seed;
     uint64_t data_hash; /* mg_corpus.hash */
     double best_loss;   /* lowest validation loss so far; NaN if none was measured */
@@ -27,13 +28,30 @@ typedef struct mg_checkpoint {
     mg_train_state train;
 } mg_checkpoint;
 
-/* Write it; nothing of `checkpoint` changes. On failure the file that was at `path` is untouched and no temporary file
- * is left: MG_ERR_IO with the system's reason. */
+/* Write it; nothing of `checkpoint` changes, and the same state gives the same bytes. Needs as much memory as the file
+ * has bytes. On failure the file that was at `path` is untouched and no temporary file is left: MG_ERR_IO with the
+ * system's reason, MG_ERR_MEMORY, or MG_ERR_INPUT for a tokenizer of another size than the model's vocabulary. */
 MG_API mg_status mg_checkpoint_save(const char *path, const mg_checkpoint *checkpoint, mg_error *error);
 /* Read it: *checkpoint owns what it holds. `trainable`: with gradients and, if the file has it, the optimiser's state;
  * otherwise adamw is NULL. A foreign, newer, truncated, half-written or damaged file, a missing dataset, a wrong shape,
  * an absurd size, an unknown tokenizer: each its own sentence (MG_ERR_FORMAT), and *checkpoint is empty. */
 MG_API mg_status mg_checkpoint_load(const char *path, bool trainable, mg_checkpoint *checkpoint, mg_error *error);
 MG_API void mg_checkpoint_free(mg_checkpoint *checkpoint);
+
+/* What a checkpoint says about itself, without its parameters. */
+typedef struct mg_checkpoint_info {
+    int format_version;
+    char creator[64];
+    int64_t bytes; /* of the file */
+    bool sealed;   /* has the checksum of the whole file; another program may have rewritten it without */
+    mg_gpt_config config;
+    mg_train_state train;
+    bool has_optimizer;
+    mg_adamw optimizer; /* its numbers, if it has one; m and v are NULL */
+    bool has_tokenizer;
+    mg_tokenizer_kind tokenizer_kind;
+} mg_checkpoint_info;
+/* Reads and checks all but the datasets' content; the seal, if there is one, covers that too. Errors as of load. */
+MG_API mg_status mg_checkpoint_describe(const char *path, mg_checkpoint_info *info, mg_error *error);
 
 #endif

@@ -44,7 +44,7 @@ target_compile_options(maskgrad_warnings INTERFACE -Wall -Wextra -Wpedantic -Wsh
 # How everything of ours is built: never -ffast-math, since -inf and NaN mean something here.
 add_library(maskgrad_build INTERFACE)
 target_compile_options(maskgrad_build INTERFACE -ffp-contract=fast -fopenmp-simd)
-target_compile_definitions(maskgrad_build INTERFACE _POSIX_C_SOURCE=200809L
+target_compile_definitions(maskgrad_build INTERFACE _POSIX_C_SOURCE=200809L MASKGRAD_VERSION="${PROJECT_VERSION}"
     $<$<BOOL:${MASKGRAD_HOSTILE}>:MG_HOSTILE> $<$<BOOL:${MASKGRAD_SANITIZE}>:MG_NO_CLONES>)
 if(MASKGRAD_SANITIZE)
     target_compile_options(maskgrad_build INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined

@@ -1,0 +1,159 @@
+#include "checkpoint.h"
+#include "fields.h"
+#include "parameters_h5.h"
+#include "seal.h"
+#include "tokenizer_h5.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- From the outside in: seal, format, configuration, shapes; only then is memory asked for. ---- */
+
+static mg_status check_root(const mg_h5 *h5, mg_checkpoint_info *info) {
+    char format[64];
+    int64_t version = 0, complete = 0;
+    if (!mg_h5_has_attribute(h5, "/", "format"))
+        return mg_h5_error(h5, "is HDF5, but not a checkpoint of maskgrad: it has no root attribute 'format'");
+    mg_status status = mg_h5_read_text(h5, "/", "format", format, sizeof format);
+    if (status != MG_OK) return status;
+    if (strcmp(format, MG_CHECKPOINT_FORMAT) != 0)
+        return mg_h5_error(h5, "is not a checkpoint of maskgrad: its format is '%s', not '%s'", format,
+                           MG_CHECKPOINT_FORMAT);
+    status = mg_h5_read_int(h5, "/", "format_version", &version);
+    if (status != MG_OK) return status;
+    if (version > MG_CHECKPOINT_VERSION)
+        return mg_h5_error(h5,
+                           "has format version %" PRId64 ", but this program reads up to version %d: use a newer one",
+                           version, MG_CHECKPOINT_VERSION);
+    if (version < 1) return mg_h5_error(h5, "has format version %" PRId64 ", which does not exist", version);
+    info->format_version = (int)version;
+    if (!mg_h5_has_attribute(h5, "/", "complete") || mg_h5_read_int(h5, "/", "complete", &complete) != MG_OK ||
+        complete != 1)
+        return mg_h5_error(h5, "is half-written: its root attribute 'complete' is not 1");
+    return mg_h5_read_text(h5, "/", "creator", info->creator, sizeof info->creator);
+}
+
+static mg_status read_config(const mg_h5 *h5, mg_gpt_config *config) {
+    *config = mg_gpt_defaults();
+    mg_status status = mg_fields_read(h5, MG_CONFIG_GROUP, mg_config_fields, config);
+    if (status != MG_OK) return status;
+    mg_error why = {0};
+    if (mg_gpt_config_check(config, &why) != MG_OK)
+        return mg_h5_error(h5, "its configuration is not possible: %s", why.message);
+    int64_t held = mg_h5_count(h5, MG_MODEL_GROUP);
+    if (held < 0) return mg_h5_error(h5, "the group %s is missing", MG_MODEL_GROUP);
+    /* Before anything is made for each layer: a number of layers that the file cannot hold. */
+    if (config->n_layer > held)
+        return mg_h5_error(h5, "n_layer is %d, but %s holds %" PRId64 " parameters only", config->n_layer,
+                           MG_MODEL_GROUP, held);
+    return MG_OK;
+}
+
+static mg_status check_parameters(const mg_h5 *h5, const mg_checkpoint_info *info) {
+    int n = mg_gpt_specs(&info->config, NULL);
+    mg_param_spec *specs = mg_alloc((size_t)n, sizeof *specs, "the list of parameters", h5->error);
+    if (!specs) return MG_ERR_MEMORY;
+    mg_gpt_specs(&info->config, specs);
+    mg_status status = mg_parameters_h5_check(h5, MG_MODEL_GROUP, n, specs);
+    if (status == MG_OK && info->has_optimizer) status = mg_parameters_h5_check(h5, MG_FIRST_MOMENT_GROUP, n, specs);
+    if (status == MG_OK && info->has_optimizer) status = mg_parameters_h5_check(h5, MG_SECOND_MOMENT_GROUP, n, specs);
+    mg_free(specs);
+    return status;
+}
+
+static mg_status check_counts(const mg_h5 *h5, const mg_checkpoint_info *info) {
+    if (info->train.step < 0 || info->train.tokens < 0)
+        return mg_h5_error(h5, "step and tokens of %s must not be negative", MG_TRAIN_GROUP);
+    if (info->has_optimizer && info->optimizer.step < 0)
+        return mg_h5_error(h5, "step of %s must not be negative", MG_OPTIMIZER_GROUP);
+    return MG_OK;
+}
+
+static mg_status read_info(const mg_h5 *h5, mg_checkpoint_info *info) {
+    mg_status status = check_root(h5, info);
+    if (status == MG_OK) status = read_config(h5, &info->config);
+    if (status == MG_OK) status = mg_fields_read(h5, MG_TRAIN_GROUP, mg_train_fields, &info->train);
+    info->has_optimizer = mg_h5_has(h5, MG_OPTIMIZER_GROUP);
+    if (status == MG_OK && info->has_optimizer)
+        status = mg_fields_read(h5, MG_OPTIMIZER_GROUP, mg_optimizer_fields, &info->optimizer);
+    if (status == MG_OK) status = check_counts(h5, info);
+    if (status == MG_OK) status = check_parameters(h5, info);
+    info->has_tokenizer = mg_h5_has(h5, MG_TOKENIZER_GROUP);
+    if (status == MG_OK && info->has_tokenizer)
+        status = mg_tokenizer_h5_kind(h5, info->config.vocab_size, &info->tokenizer_kind);
+    return status;
+}
+
+/* On success `h5` is open. */
+static mg_status open_checkpoint(mg_h5 *h5, const char *path, mg_checkpoint_info *info, mg_error *error) {
+    *info = (mg_checkpoint_info){0};
+    mg_seal_report seal;
+    mg_status status = mg_seal_check(path, &seal, error);
+    if (status != MG_OK) return status;
+    info->sealed = seal.sealed;
+    info->bytes = seal.length;
+    status = mg_h5_open(h5, path, error);
+    if (status == MG_OK) status = read_info(h5, info);
+    if (status != MG_OK) mg_h5_close(h5);
+    return status;
+}
+
+mg_status mg_checkpoint_describe(const char *path, mg_checkpoint_info *info, mg_error *error) {
+    mg_h5 h5;
+    mg_status status = open_checkpoint(&h5, path, info, error);
+    if (status == MG_OK) mg_h5_close(&h5);
+    return status;
+}
+
+/* ---- The content ---- */
+
+static mg_status read_optimizer(const mg_h5 *h5, const mg_checkpoint_info *info, mg_checkpoint *c) {
+    const mg_params *params = mg_gpt_params(c->gpt);
+    const mg_adamw *told = &info->optimizer;
+    mg_adamw *adamw = mg_alloc_zero(1, sizeof *adamw, "the optimiser", h5->error);
+    if (!adamw) return MG_ERR_MEMORY;
+    mg_status status = mg_adamw_init(adamw, params, told->beta1, told->beta2, told->weight_decay, h5->error);
+    if (status != MG_OK) {
+        mg_free(adamw);
+        return status;
+    }
+    c->adamw = adamw;
+    adamw->step = told->step;
+    adamw->eps = told->eps;
+    status = mg_parameters_h5_read(h5, MG_FIRST_MOMENT_GROUP, params, adamw->m);
+    if (status == MG_OK) status = mg_parameters_h5_read(h5, MG_SECOND_MOMENT_GROUP, params, adamw->v);
+    return status;
+}
+
+static mg_status read_content(const mg_h5 *h5, const mg_checkpoint_info *info, bool trainable, mg_checkpoint *c) {
+    c->train = info->train;
+    mg_status status = mg_gpt_new(&c->gpt, &info->config, trainable, h5->error);
+    if (status == MG_OK) {
+        const mg_params *params = mg_gpt_params(c->gpt);
+        status = mg_parameters_h5_read(h5, MG_MODEL_GROUP, params, params->values);
+    }
+    if (status == MG_OK && trainable && info->has_optimizer) status = read_optimizer(h5, info, c);
+    if (status == MG_OK && info->has_tokenizer)
+        status = mg_tokenizer_h5_read(h5, info->config.vocab_size, &c->tokenizer);
+    return status;
+}
+
+mg_status mg_checkpoint_load(const char *path, bool trainable, mg_checkpoint *checkpoint, mg_error *error) {
+    *checkpoint = (mg_checkpoint){0};
+    mg_h5 h5;
+    mg_checkpoint_info info;
+    mg_status status = open_checkpoint(&h5, path, &info, error);
+    if (status != MG_OK) return status;
+    status = read_content(&h5, &info, trainable, checkpoint);
+    mg_h5_close(&h5);
+    if (status != MG_OK) mg_checkpoint_free(checkpoint);
+    return status;
+}
+
+void mg_checkpoint_free(mg_checkpoint *checkpoint) {
+    if (checkpoint->adamw) mg_adamw_free(checkpoint->adamw);
+    mg_free(checkpoint->adamw);
+    mg_gpt_free(checkpoint->gpt);
+    mg_tokenizer_free(checkpoint->tokenizer);
+    *checkpoint = (mg_checkpoint){0};
+}

@@ -1,0 +1,66 @@
+#include "atomic_file.h"
+#include "checkpoint.h"
+#include "fields.h"
+#include "parameters_h5.h"
+#include "seal.h"
+#include "tokenizer_h5.h"
+
+static mg_status write_optimizer(const mg_h5 *h5, const mg_checkpoint *c) {
+    const mg_params *params = mg_gpt_params(c->gpt);
+    mg_status status = mg_h5_write_group(h5, MG_OPTIMIZER_GROUP);
+    if (status == MG_OK) status = mg_fields_write(h5, MG_OPTIMIZER_GROUP, mg_optimizer_fields, c->adamw);
+    /* For whoever reads the file: the rate of the next update. It follows from /train and is not read back. */
+    if (status == MG_OK)
+        status = mg_h5_write_double(h5, MG_OPTIMIZER_GROUP, "lr", mg_lr_at(&c->train.schedule, c->adamw->step));
+    if (status == MG_OK) status = mg_parameters_h5_write(h5, MG_FIRST_MOMENT_GROUP, params, c->adamw->m);
+    if (status == MG_OK) status = mg_parameters_h5_write(h5, MG_SECOND_MOMENT_GROUP, params, c->adamw->v);
+    return status;
+}
+
+static mg_status write_all(const mg_h5 *h5, const mg_checkpoint *c) {
+    const mg_params *params = mg_gpt_params(c->gpt);
+    mg_status status = mg_h5_write_text(h5, "/", "format", MG_CHECKPOINT_FORMAT);
+    if (status == MG_OK) status = mg_h5_write_int(h5, "/", "format_version", MG_CHECKPOINT_VERSION);
+    if (status == MG_OK) status = mg_h5_write_text(h5, "/", "creator", "maskgrad " MASKGRAD_VERSION);
+    if (status == MG_OK) status = mg_h5_write_group(h5, MG_CONFIG_GROUP);
+    if (status == MG_OK) status = mg_fields_write(h5, MG_CONFIG_GROUP, mg_config_fields, mg_gpt_get_config(c->gpt));
+    if (status == MG_OK) status = mg_parameters_h5_write(h5, MG_MODEL_GROUP, params, params->values);
+    if (status == MG_OK && c->adamw) status = write_optimizer(h5, c);
+    if (status == MG_OK) status = mg_h5_write_group(h5, MG_TRAIN_GROUP);
+    if (status == MG_OK) status = mg_fields_write(h5, MG_TRAIN_GROUP, mg_train_fields, &c->train);
+    if (status == MG_OK && c->tokenizer) status = mg_tokenizer_h5_write(h5, c->tokenizer);
+    /* Last: a file without it is half a checkpoint. */
+    if (status == MG_OK) status = mg_h5_write_int(h5, "/", "complete", 1);
+    return status;
+}
+
+static mg_status make_image(const char *path, const mg_checkpoint *c, mg_h5_image *image, mg_error *error) {
+    const mg_params *params = mg_gpt_params(c->gpt);
+    int copies = c->adamw ? 3 : 1; /* values, first and second moments */
+    size_t data_bytes = (size_t)copies * (size_t)params->size * sizeof(float);
+    if (c->tokenizer) data_bytes += mg_tokenizer_h5_bytes(c->tokenizer);
+    mg_h5 h5;
+    mg_status status = mg_h5_create(&h5, path, image, MG_SEAL_BYTES, data_bytes, copies * params->n, error);
+    if (status == MG_OK) status = write_all(&h5, c);
+    if (status == MG_OK) status = mg_h5_finish(&h5, image);
+    mg_h5_close(&h5);
+    return status;
+}
+
+mg_status mg_checkpoint_save(const char *path, const mg_checkpoint *checkpoint, mg_error *error) {
+    int vocab_size = mg_gpt_get_config(checkpoint->gpt)->vocab_size;
+    if (checkpoint->tokenizer && mg_tokenizer_size(checkpoint->tokenizer) != vocab_size)
+        return mg_error_set(error, MG_ERR_INPUT,
+                            "'%s' is not written: the tokenizer has %d tokens, but the model's vocab_size is %d", path,
+                            mg_tokenizer_size(checkpoint->tokenizer), vocab_size);
+    mg_status status = mg_atomic_file_check(path, error);
+    if (status != MG_OK) return status;
+    mg_h5_image image = {0};
+    status = make_image(path, checkpoint, &image, error);
+    if (status == MG_OK) {
+        mg_seal_write(image.bytes, image.length);
+        status = mg_atomic_file_write(path, image.bytes, image.length, error);
+    }
+    mg_free(image.bytes);
+    return status;
+}

@@ -1,0 +1,115 @@
+#include "fields.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+
+const mg_field mg_config_fields[] = {
+    {"n_layer", MG_FIELD_INT, offsetof(mg_gpt_config, n_layer)},
+    {"n_head", MG_FIELD_INT, offsetof(mg_gpt_config, n_head)},
+    {"n_embd", MG_FIELD_INT, offsetof(mg_gpt_config, n_embd)},
+    {"block_size", MG_FIELD_INT, offsetof(mg_gpt_config, block_size)},
+    {"vocab_size", MG_FIELD_INT, offsetof(mg_gpt_config, vocab_size)},
+    {"lookahead", MG_FIELD_LOOKAHEAD, offsetof(mg_gpt_config, lookahead)},
+    {"leak_layer", MG_FIELD_INT, offsetof(mg_gpt_config, leak_layer)},
+    {"leak_head", MG_FIELD_INT, offsetof(mg_gpt_config, leak_head)},
+    {"leak_lookahead", MG_FIELD_LOOKAHEAD, offsetof(mg_gpt_config, leak_lookahead)},
+    {"scale", MG_FIELD_BOOL, offsetof(mg_gpt_config, scale)},
+    {"output_projection", MG_FIELD_BOOL, offsetof(mg_gpt_config, output_projection)},
+    {"init_std", MG_FIELD_DOUBLE, offsetof(mg_gpt_config, init_std)},
+    {"attn_init_std", MG_FIELD_DOUBLE, offsetof(mg_gpt_config, attn_init_std)},
+    {"dropout", MG_FIELD_DOUBLE, offsetof(mg_gpt_config, dropout)},
+    {"eps", MG_FIELD_DOUBLE, offsetof(mg_gpt_config, eps)},
+    {0},
+};
+
+const mg_field mg_train_fields[] = {
+    {"step", MG_FIELD_INT64, offsetof(mg_train_state, step)},
+    {"tokens", MG_FIELD_INT64, offsetof(mg_train_state, tokens)},
+    {"seed", MG_FIELD_UINT64, offsetof(mg_train_state, seed)},
+    {"data_hash", MG_FIELD_UINT64, offsetof(mg_train_state, data_hash)},
+    {"best_loss", MG_FIELD_DOUBLE, offsetof(mg_train_state, best_loss)},
+    {"lr", MG_FIELD_DOUBLE, offsetof(mg_train_state, schedule.lr)},
+    {"min_lr", MG_FIELD_DOUBLE, offsetof(mg_train_state, schedule.min_lr)},
+    {"warmup_iters", MG_FIELD_INT64, offsetof(mg_train_state, schedule.warmup_iters)},
+    {"decay_iters", MG_FIELD_INT64, offsetof(mg_train_state, schedule.decay_iters)},
+    {"grad_clip", MG_FIELD_DOUBLE, offsetof(mg_train_state, grad_clip)},
+    {"batch_size", MG_FIELD_INT, offsetof(mg_train_state, batch_size)},
+    {"grad_accum", MG_FIELD_INT, offsetof(mg_train_state, grad_accum)},
+    {0},
+};
+
+const mg_field mg_optimizer_fields[] = {
+    {"step", MG_FIELD_INT64, offsetof(mg_adamw, step)},
+    {"beta1", MG_FIELD_DOUBLE, offsetof(mg_adamw, beta1)},
+    {"beta2", MG_FIELD_DOUBLE, offsetof(mg_adamw, beta2)},
+    {"eps", MG_FIELD_DOUBLE, offsetof(mg_adamw, eps)},
+    {"weight_decay", MG_FIELD_DOUBLE, offsetof(mg_adamw, weight_decay)},
+    {0},
+};
+
+enum { LOOKAHEAD_ALL_ON_DISK = -1 };
+
+int64_t mg_field_int(const mg_field *field, const void *from) {
+    const void *member = (const char *)from + field->offset;
+    switch (field->type) {
+    case MG_FIELD_INT: return *(const int *)member;
+    case MG_FIELD_LOOKAHEAD:
+        return *(const int *)member == MG_LOOKAHEAD_ALL ? LOOKAHEAD_ALL_ON_DISK : *(const int *)member;
+    case MG_FIELD_BOOL: return *(const bool *)member;
+    case MG_FIELD_INT64: return *(const int64_t *)member;
+    case MG_FIELD_UINT64:
+    case MG_FIELD_DOUBLE: break;
+    }
+    mg_fail(MG_FAILURE_BUG, __FILE__, __LINE__, "the field %s is no integer", field->name);
+}
+
+mg_status mg_fields_write(const mg_h5 *h5, const char *object, const mg_field *fields, const void *from) {
+    mg_status status = MG_OK;
+    for (const mg_field *field = fields; field->name && status == MG_OK; field++) {
+        const void *member = (const char *)from + field->offset;
+        if (field->type == MG_FIELD_UINT64)
+            status = mg_h5_write_uint(h5, object, field->name, *(const uint64_t *)member);
+        else if (field->type == MG_FIELD_DOUBLE)
+            status = mg_h5_write_double(h5, object, field->name, *(const double *)member);
+        else
+            status = mg_h5_write_int(h5, object, field->name, mg_field_int(field, from));
+    }
+    return status;
+}
+
+static mg_status read_int(const mg_h5 *h5, const char *object, const mg_field *field, void *member) {
+    int64_t value = 0;
+    mg_status status = mg_h5_read_int(h5, object, field->name, &value);
+    if (status != MG_OK) return status;
+    if (field->type == MG_FIELD_INT64) {
+        *(int64_t *)member = value;
+        return MG_OK;
+    }
+    int64_t low = field->type == MG_FIELD_INT ? INT_MIN : field->type == MG_FIELD_BOOL ? 0 : LOOKAHEAD_ALL_ON_DISK;
+    int64_t high = field->type == MG_FIELD_BOOL ? 1 : INT_MAX;
+    if (value < low || value > high)
+        return mg_h5_error(h5, "the attribute '%s' of %s is %" PRId64 ", which is not between %" PRId64 " and %" PRId64,
+                           field->name, object, value, low, high);
+    if (field->type == MG_FIELD_BOOL)
+        *(bool *)member = value != 0;
+    else if (field->type == MG_FIELD_LOOKAHEAD && value == LOOKAHEAD_ALL_ON_DISK)
+        *(int *)member = MG_LOOKAHEAD_ALL;
+    else
+        *(int *)member = (int)value;
+    return MG_OK;
+}
+
+mg_status mg_fields_read(const mg_h5 *h5, const char *object, const mg_field *fields, void *to) {
+    mg_status status = MG_OK;
+    for (const mg_field *field = fields; field->name && status == MG_OK; field++) {
+        void *member = (char *)to + field->offset;
+        if (field->type == MG_FIELD_UINT64)
+            status = mg_h5_read_uint(h5, object, field->name, member);
+        else if (field->type == MG_FIELD_DOUBLE)
+            status = mg_h5_read_double(h5, object, field->name, member);
+        else
+            status = read_int(h5, object, field, member);
+    }
+    return status;
+}

@@ -1,0 +1,35 @@
+/* The numbers of a checkpoint: one table for each struct says how a member is called in the file. Writing, reading and
+ * showing all walk the same table. */
+#ifndef MASKGRAD_FIELDS_H
+#define MASKGRAD_FIELDS_H
+
+#include "checkpoint.h"
+#include "h5.h"
+
+typedef enum mg_field_type {
+    MG_FIELD_INT,       /* int; an int64 in the file, as are the next three */
+    MG_FIELD_LOOKAHEAD, /* int; MG_LOOKAHEAD_ALL is -1 in the file */
+    MG_FIELD_BOOL,      /* bool; 0 or 1 */
+    MG_FIELD_INT64,
+    MG_FIELD_UINT64,
+    MG_FIELD_DOUBLE
+} mg_field_type;
+
+typedef struct mg_field {
+    const char *name; /* NULL ends a table */
+    mg_field_type type;
+    size_t offset;
+} mg_field;
+
+extern const mg_field mg_config_fields[];    /* of mg_gpt_config */
+extern const mg_field mg_train_fields[];     /* of mg_train_state */
+extern const mg_field mg_optimizer_fields[]; /* of mg_adamw */
+
+mg_status mg_fields_write(const mg_h5 *h5, const char *object, const mg_field *fields, const void *from);
+/* A missing attribute, or a value that its member cannot hold, is an error. */
+mg_status mg_fields_read(const mg_h5 *h5, const char *object, const mg_field *fields, void *to);
+
+/* The value of an integer field as it stands in the file; UINT64 and DOUBLE are not among them. */
+int64_t mg_field_int(const mg_field *field, const void *from);
+
+#endif

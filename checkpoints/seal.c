@@ -1,0 +1,95 @@
+#include "seal.h"
+
+#include "crc32.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char magic[] = "maskgrad seal ";
+
+/* The one way to write these two numbers, zeros behind: so that a flipped byte anywhere in the seal shows. */
+static void render(char seal[MG_SEAL_BYTES], uint64_t length, uint32_t crc) {
+    memset(seal, 0, MG_SEAL_BYTES);
+    snprintf(seal, MG_SEAL_BYTES, "%s1\nbytes %020" PRIu64 "\ncrc32 %08" PRIx32 "\n", magic, length, crc);
+}
+
+void mg_seal_write(unsigned char *file, size_t length) {
+    mg_crc32 crc;
+    mg_crc32_begin(&crc);
+    mg_crc32_add(&crc, file + MG_SEAL_BYTES, length - MG_SEAL_BYTES);
+    char seal[MG_SEAL_BYTES];
+    render(seal, length, mg_crc32_value(&crc));
+    memcpy(file, seal, sizeof seal);
+}
+
+/* Read until `size` bytes are there or the file ends; -1 is errno's. */
+static ssize_t read_fully(int fd, void *buffer, size_t size) {
+    size_t got = 0;
+    while (got < size) {
+        ssize_t n = read(fd, (char *)buffer + got, size - got);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return -1;
+        if (n == 0) break;
+        got += (size_t)n;
+    }
+    return (ssize_t)got;
+}
+
+static mg_status io_error(const char *path, mg_error *error) {
+    return mg_error_set(error, MG_ERR_IO, "'%s' cannot be read: %s", path, strerror(errno));
+}
+
+static mg_status compare(int fd, const char *path, const char seal[MG_SEAL_BYTES], uint64_t length, mg_error *error) {
+    unsigned char buffer[1 << 16];
+    mg_crc32 crc;
+    mg_crc32_begin(&crc);
+    for (;;) {
+        ssize_t n = read_fully(fd, buffer, sizeof buffer);
+        if (n < 0) return io_error(path, error);
+        if (n == 0) break;
+        mg_crc32_add(&crc, buffer, (size_t)n);
+    }
+    char expected[MG_SEAL_BYTES];
+    render(expected, length, mg_crc32_value(&crc));
+    if (memcmp(seal, expected, MG_SEAL_BYTES) == 0) return MG_OK;
+    return mg_error_set(error, MG_ERR_FORMAT,
+                        "'%s' is damaged: its bytes are not those that were written (the checksum in its first %d "
+                        "bytes differs)",
+                        path, MG_SEAL_BYTES);
+}
+
+static mg_status check_open(int fd, const char *path, mg_seal_report *report, mg_error *error) {
+    struct stat file;
+    if (fstat(fd, &file) != 0) return io_error(path, error);
+    if (S_ISDIR(file.st_mode)) return mg_error_set(error, MG_ERR_IO, "'%s' is a folder, not a checkpoint", path);
+    if (!S_ISREG(file.st_mode)) return mg_error_set(error, MG_ERR_IO, "'%s' is not a regular file", path);
+    report->length = file.st_size;
+    if (file.st_size == 0) return mg_error_set(error, MG_ERR_FORMAT, "'%s' is empty", path);
+
+    char seal[MG_SEAL_BYTES + 1] = {0};
+    ssize_t n = read_fully(fd, seal, MG_SEAL_BYTES);
+    if (n < 0) return io_error(path, error);
+    report->sealed = memcmp(seal, magic, strlen(magic)) == 0;
+    if (!report->sealed) return MG_OK;
+    uint64_t length = 0, present = (uint64_t)file.st_size;
+    sscanf(seal + strlen(magic), "%*d bytes %20" SCNu64, &length);
+    if (n < MG_SEAL_BYTES || present < length)
+        return mg_error_set(error, MG_ERR_FORMAT,
+                            "'%s' is truncated: it holds %" PRIu64 " of the %" PRIu64 " bytes that it should", path,
+                            present, length > present ? length : (uint64_t)MG_SEAL_BYTES);
+    return compare(fd, path, seal, present, error);
+}
+
+mg_status mg_seal_check(const char *path, mg_seal_report *report, mg_error *error) {
+    *report = (mg_seal_report){0};
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* NONBLOCK: a pipe must not make us wait */
+    if (fd < 0) return io_error(path, error);
+    mg_status status = check_open(fd, path, report, error);
+    close(fd);
+    return status;
+}

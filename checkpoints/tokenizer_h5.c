@@ -1,0 +1,108 @@
+#include "tokenizer_h5.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const char tokens_path[] = MG_TOKENIZER_GROUP "/tokens";   /* uint8: all tokens, one behind the other */
+static const char offsets_path[] = MG_TOKENIZER_GROUP "/offsets"; /* int64: where each starts; and the end */
+
+size_t mg_tokenizer_h5_bytes(const mg_tokenizer *tokenizer) {
+    size_t bytes = 0;
+    for (int id = 0; id < mg_tokenizer_size(tokenizer); id++)
+        bytes += mg_tokenizer_token(tokenizer, id).length + sizeof(int64_t);
+    return bytes + sizeof(int64_t);
+}
+
+static mg_status write_tokens(const mg_h5 *h5, const mg_tokenizer *tokenizer) {
+    int n = mg_tokenizer_size(tokenizer);
+    int64_t *offsets = mg_alloc((size_t)n + 1, sizeof *offsets, "the offsets of tokens", h5->error);
+    if (!offsets) return MG_ERR_MEMORY;
+    offsets[0] = 0;
+    for (int id = 0; id < n; id++) offsets[id + 1] = offsets[id] + (int64_t)mg_tokenizer_token(tokenizer, id).length;
+    char *bytes = mg_alloc((size_t)offsets[n], 1, "the bytes of tokens", h5->error);
+    mg_status status = bytes ? MG_OK : MG_ERR_MEMORY;
+    if (status == MG_OK) {
+        for (int id = 0; id < n; id++) {
+            mg_token token = mg_tokenizer_token(tokenizer, id);
+            memcpy(bytes + offsets[id], token.bytes, token.length);
+        }
+        status = mg_h5_write_data(h5, tokens_path, MG_H5_UINT8, 1, &(ptrdiff_t){(ptrdiff_t)offsets[n]}, bytes);
+    }
+    if (status == MG_OK)
+        status = mg_h5_write_data(h5, offsets_path, MG_H5_INT64, 1, &(ptrdiff_t){(ptrdiff_t)n + 1}, offsets);
+    mg_free(bytes);
+    mg_free(offsets);
+    return status;
+}
+
+mg_status mg_tokenizer_h5_write(const mg_h5 *h5, const mg_tokenizer *tokenizer) {
+    mg_tokenizer_kind kind = mg_tokenizer_get_kind(tokenizer);
+    mg_status status = mg_h5_write_group(h5, MG_TOKENIZER_GROUP);
+    if (status == MG_OK) status = mg_h5_write_text(h5, MG_TOKENIZER_GROUP, "kind", mg_tokenizer_kind_name(kind));
+    if (status == MG_OK) status = mg_h5_write_int(h5, MG_TOKENIZER_GROUP, "size", mg_tokenizer_size(tokenizer));
+    if (status == MG_OK && kind != MG_TOKENIZER_NONE) status = write_tokens(h5, tokenizer);
+    return status;
+}
+
+mg_status mg_tokenizer_h5_kind(const mg_h5 *h5, int vocab_size, mg_tokenizer_kind *kind) {
+    char name[32];
+    int64_t size = 0;
+    mg_status status = mg_h5_read_text(h5, MG_TOKENIZER_GROUP, "kind", name, sizeof name);
+    if (status == MG_OK) status = mg_h5_read_int(h5, MG_TOKENIZER_GROUP, "size", &size);
+    if (status != MG_OK) return status;
+    if (mg_tokenizer_kind_parse(kind, name, NULL) != MG_OK)
+        return mg_h5_error(h5, "the tokenizer is of the unknown kind '%s'", name);
+    if (size != vocab_size)
+        return mg_h5_error(h5, "the tokenizer has %" PRId64 " tokens, but the model's vocab_size is %d", size,
+                           vocab_size);
+    return MG_OK;
+}
+
+/* The tokens from their bytes and n + 1 offsets, which must rise from 0 to n_bytes. */
+static mg_status find_tokens(const mg_h5 *h5, int n, const int64_t *offsets, const char *bytes, ptrdiff_t n_bytes,
+                             mg_token *tokens) {
+    for (int id = 0; id < n; id++) {
+        if (offsets[id] < 0 || offsets[id + 1] < offsets[id] || offsets[id + 1] > n_bytes)
+            return mg_h5_error(h5, "%s does not rise from 0 to %td at token %d", offsets_path, n_bytes, id);
+        tokens[id] = (mg_token){bytes + offsets[id], (size_t)(offsets[id + 1] - offsets[id])};
+    }
+    if (offsets[0] == 0 && offsets[n] == n_bytes) return MG_OK;
+    return mg_h5_error(h5, "%s must start at 0 and end at %td", offsets_path, n_bytes);
+}
+
+static mg_status make_tokenizer(const mg_h5 *h5, mg_tokenizer_kind kind, int n, const mg_token *tokens,
+                                mg_tokenizer **tokenizer) {
+    mg_error why = {0};
+    mg_status status = mg_tokenizer_new(tokenizer, kind, n, tokens, &why);
+    if (status == MG_OK) return MG_OK;
+    if (status == MG_ERR_MEMORY) return mg_error_set(h5->error, status, "%s", why.message);
+    return mg_h5_error(h5, "the tokenizer is not valid: %s", why.message);
+}
+
+static mg_status read_tokens(const mg_h5 *h5, mg_tokenizer_kind kind, int n, mg_tokenizer **tokenizer) {
+    ptrdiff_t n_bytes = 0, n_offsets = (ptrdiff_t)n + 1;
+    mg_status status = mg_h5_check_data(h5, offsets_path, MG_H5_INT64, 1, &n_offsets);
+    if (status == MG_OK) status = mg_h5_read_length(h5, tokens_path, MG_H5_UINT8, &n_bytes);
+    if (status != MG_OK) return status;
+    int64_t *offsets = mg_alloc((size_t)n_offsets, sizeof *offsets, "the offsets of tokens", h5->error);
+    char *bytes = mg_alloc((size_t)n_bytes, 1, "the bytes of tokens", h5->error);
+    mg_token *tokens = mg_alloc((size_t)n, sizeof *tokens, "a list of tokens", h5->error);
+    status = offsets && bytes && tokens ? MG_OK : MG_ERR_MEMORY;
+    if (status == MG_OK) status = mg_h5_read_data(h5, offsets_path, MG_H5_INT64, 1, &n_offsets, offsets);
+    if (status == MG_OK) status = mg_h5_read_data(h5, tokens_path, MG_H5_UINT8, 1, &n_bytes, bytes);
+    if (status == MG_OK) status = find_tokens(h5, n, offsets, bytes, n_bytes, tokens);
+    if (status == MG_OK) status = make_tokenizer(h5, kind, n, tokens, tokenizer);
+    mg_free(tokens);
+    mg_free(bytes);
+    mg_free(offsets);
+    return status;
+}
+
+mg_status mg_tokenizer_h5_read(const mg_h5 *h5, int vocab_size, mg_tokenizer **tokenizer) {
+    *tokenizer = NULL;
+    mg_tokenizer_kind kind;
+    mg_status status = mg_tokenizer_h5_kind(h5, vocab_size, &kind);
+    if (status != MG_OK) return status;
+    if (kind == MG_TOKENIZER_NONE) return make_tokenizer(h5, kind, vocab_size, NULL, tokenizer);
+    return read_tokens(h5, kind, vocab_size, tokenizer);
+}

@@ -1,0 +1,17 @@
+/* A tokenizer in a checkpoint: the group /tokenizer with the attributes kind and size, and the tokens' bytes. */
+#ifndef MASKGRAD_TOKENIZER_H5_H
+#define MASKGRAD_TOKENIZER_H5_H
+
+#include "h5.h"
+#include "tokenizer.h"
+
+#define MG_TOKENIZER_GROUP "/tokenizer"
+
+/* The bytes that its datasets will hold. */
+size_t mg_tokenizer_h5_bytes(const mg_tokenizer *tokenizer);
+mg_status mg_tokenizer_h5_write(const mg_h5 *h5, const mg_tokenizer *tokenizer);
+/* The kind and the number of tokens, which must be vocab_size. */
+mg_status mg_tokenizer_h5_kind(const mg_h5 *h5, int vocab_size, mg_tokenizer_kind *kind);
+mg_status mg_tokenizer_h5_read(const mg_h5 *h5, int vocab_size, mg_tokenizer **tokenizer);
+
+#endif

@@ -1,0 +1,308 @@
+#include "fixture.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+
+static int entries(void) {
+    int n = 0;
+    DIR *folder = opendir(fixture_folder);
+    assert_non_null(folder);
+    for (struct dirent *entry; (entry = readdir(folder));) n += entry->d_name[0] != '.';
+    closedir(folder);
+    return n;
+}
+
+static void what_is_saved_is_loaded_bit_for_bit(void **state) {
+    (void)state;
+    mg_checkpoint saved, loaded;
+    fixture_small(&saved);
+    fixture_name file = in_folder("round.h5");
+    assert_ok(mg_checkpoint_save(file.path, &saved, &fixture_error));
+    assert_ok(mg_checkpoint_load(file.path, true, &loaded, &fixture_error));
+    assert_same_checkpoint(&saved, &loaded);
+    assert_non_null(mg_gpt_params(loaded.gpt)->grads);
+    mg_checkpoint_free(&loaded);
+    assert_null(loaded.gpt);
+    mg_checkpoint_free(&saved);
+}
+
+static void without_gradients_there_is_no_optimiser(void **state) {
+    (void)state;
+    mg_checkpoint saved, loaded;
+    fixture_small(&saved);
+    fixture_name file = in_folder("frozen.h5");
+    assert_ok(mg_checkpoint_save(file.path, &saved, &fixture_error));
+    assert_ok(mg_checkpoint_load(file.path, false, &loaded, &fixture_error));
+    assert_null(loaded.adamw);
+    assert_null(mg_gpt_params(loaded.gpt)->grads);
+    mg_params *params = mg_gpt_params(saved.gpt);
+    assert_same_block(params, params->values, mg_gpt_params(loaded.gpt)->values);
+    mg_checkpoint_free(&loaded);
+    mg_checkpoint_free(&saved);
+}
+
+/* Weights alone; and a NaN for the best loss, which means that none was measured. */
+static void optimiser_and_tokenizer_may_be_absent(void **state) {
+    (void)state;
+    mg_checkpoint saved, loaded;
+    fixture_small(&saved);
+    mg_checkpoint bare = {.gpt = saved.gpt, .train = saved.train};
+    bare.train.best_loss = NAN;
+    fixture_name file = in_folder("bare.h5");
+    assert_ok(mg_checkpoint_save(file.path, &bare, &fixture_error));
+    assert_ok(mg_checkpoint_load(file.path, true, &loaded, &fixture_error));
+    assert_same_checkpoint(&bare, &loaded);
+    mg_checkpoint_free(&loaded);
+    mg_checkpoint_free(&saved);
+}
+
+static void tokens_are_bytes(void **state) {
+    (void)state;
+    mg_checkpoint saved, loaded;
+    fixture_small(&saved);
+    mg_tokenizer_free(saved.tokenizer);
+    const mg_token words[] = {{"o", 1}, {"\xff\xfe", 2}, {"ontem", 5}, {".", 1}, {"a\0b", 3}};
+    const mg_tokenizer_kind kinds[] = {MG_TOKENIZER_NONE, MG_TOKENIZER_GRAMMAR};
+    fixture_name file = in_folder("tokens.h5");
+    for (int i = 0; i < 2; i++) {
+        if (mg_tokenizer_new(&saved.tokenizer, kinds[i], 5, words, &fixture_error) != MG_OK) continue;
+        assert_ok(mg_checkpoint_save(file.path, &saved, &fixture_error));
+        assert_ok(mg_checkpoint_load(file.path, false, &loaded, &fixture_error));
+        assert_same_tokenizer(saved.tokenizer, loaded.tokenizer);
+        mg_checkpoint_free(&loaded);
+        mg_tokenizer_free(saved.tokenizer);
+    }
+    saved.tokenizer = NULL;
+    mg_checkpoint_free(&saved);
+}
+
+static void the_same_state_gives_the_same_bytes(void **state) {
+    (void)state;
+    mg_checkpoint saved;
+    fixture_small(&saved);
+    fixture_name first = in_folder("first.h5"), second = in_folder("second.h5");
+    assert_ok(mg_checkpoint_save(first.path, &saved, &fixture_error));
+    for (int i = 0; i < 3; i++) assert_ok(mg_checkpoint_save(second.path, &saved, &fixture_error));
+    size_t n, m;
+    unsigned char *a = read_file(first.path, &n), *b = read_file(second.path, &m);
+    assert_int_equal(n, m);
+    assert_memory_equal(a, b, n);
+    free(a);
+    free(b);
+    mg_checkpoint_free(&saved);
+}
+
+static void a_large_matrix_has_several_chunks(void **state) {
+    (void)state;
+    mg_checkpoint saved, loaded;
+    mg_gpt_config config = fixture_config();
+    config.n_embd = 64;
+    config.block_size = 10000; /* wpe: 2.56 MB, three chunks, the last of them not full */
+    fixture_make(&saved, config);
+    mg_params *params = mg_gpt_params(saved.gpt);
+    round_block(params->values, params->size);
+    fixture_name file = in_folder("large.h5");
+    assert_ok(mg_checkpoint_save(file.path, &saved, &fixture_error));
+    assert_ok(mg_checkpoint_load(file.path, true, &loaded, &fixture_error));
+    assert_same_checkpoint(&saved, &loaded);
+    mg_checkpoint_free(&loaded);
+    mg_checkpoint_free(&saved);
+}
+
+static void describe_tells_without_loading(void **state) {
+    (void)state;
+    mg_checkpoint saved;
+    fixture_small(&saved);
+    fixture_name file = in_folder("described.h5");
+    assert_ok(mg_checkpoint_save(file.path, &saved, &fixture_error));
+    mg_checkpoint_info info;
+    assert_ok(mg_checkpoint_describe(file.path, &info, &fixture_error));
+    struct stat on_disk;
+    assert_int_equal(stat(file.path, &on_disk), 0);
+    assert_true(info.bytes == on_disk.st_size);
+    assert_int_equal(info.format_version, MG_CHECKPOINT_VERSION);
+    assert_says(info.creator, "maskgrad ");
+    assert_true(info.sealed && info.has_optimizer && info.has_tokenizer);
+    assert_int_equal(info.tokenizer_kind, MG_TOKENIZER_CHAR);
+    assert_same_config(&info.config, mg_gpt_get_config(saved.gpt));
+    assert_same_train(&info.train, &saved.train);
+    assert_true(info.optimizer.step == 41 && info.optimizer.beta1 == 0.875);
+    mg_checkpoint_free(&saved);
+}
+
+/* ---- Saving that fails: the old file stays, no other file is left. ---- */
+
+static void assert_save_fails(const char *path, const mg_checkpoint *c, mg_status status, const char *why) {
+    int before = entries();
+    memset(&fixture_error, 0, sizeof fixture_error);
+    assert_int_equal(mg_checkpoint_save(path, c, &fixture_error), status);
+    assert_int_equal(fixture_error.status, status);
+    assert_says(fixture_error.message, why);
+    assert_says(fixture_error.message, path);
+    assert_int_equal(entries(), before);
+}
+
+static void a_place_that_cannot_be_written_is_named(void **state) {
+    (void)state;
+    mg_checkpoint saved;
+    fixture_small(&saved);
+    assert_save_fails(in_folder("absent/x.h5").path, &saved, MG_ERR_IO, "No such file or directory");
+    write_file(in_folder("file").path, "x", 1);
+    assert_save_fails(in_folder("file/x.h5").path, &saved, MG_ERR_IO, "Not a directory");
+    assert_save_fails(fixture_folder, &saved, MG_ERR_IO, "folder");
+    assert_save_fails("/dev/null", &saved, MG_ERR_IO, "regular file");
+    assert_save_fails("/proc/x.h5", &saved, MG_ERR_IO, "cannot be written");
+    mg_checkpoint_free(&saved);
+}
+
+static void a_full_disk_leaves_the_old_file(void **state) {
+    (void)state;
+    mg_checkpoint saved, loaded;
+    fixture_small(&saved);
+    fixture_name file = in_folder("full.h5");
+    assert_ok(mg_checkpoint_save(file.path, &saved, &fixture_error));
+    size_t length;
+    free(read_file(file.path, &length));
+
+    struct rlimit unlimited, limit;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &unlimited), 0);
+    limit = unlimited;
+    signal(SIGXFSZ, SIG_IGN);
+    saved.train.step++;
+    const size_t rooms[] = {0, 1, 511, 512, 4096, length / 2, length - 1};
+    for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) {
+        limit.rlim_cur = rooms[i];
+        setrlimit(RLIMIT_FSIZE, &limit);
+        mg_status status = mg_checkpoint_save(file.path, &saved, &fixture_error);
+        setrlimit(RLIMIT_FSIZE, &unlimited);
+        assert_int_equal(status, MG_ERR_IO);
+        assert_says(fixture_error.message, "File too large");
+    }
+    signal(SIGXFSZ, SIG_DFL);
+    saved.train.step--;
+    assert_ok(mg_checkpoint_load(file.path, true, &loaded, &fixture_error));
+    assert_same_checkpoint(&saved, &loaded);
+    mg_checkpoint_free(&loaded);
+    mg_checkpoint_free(&saved);
+}
+
+static void a_tokenizer_of_another_size_is_refused(void **state) {
+    (void)state;
+    mg_checkpoint saved;
+    fixture_small(&saved);
+    mg_tokenizer_free(saved.tokenizer);
+    assert_ok(mg_tokenizer_new(&saved.tokenizer, MG_TOKENIZER_NONE, 6, NULL, &fixture_error));
+    assert_save_fails(in_folder("sizes.h5").path, &saved, MG_ERR_INPUT, "6 tokens, but the model's vocab_size is 5");
+    mg_checkpoint_free(&saved);
+}
+
+/* ---- Memory that runs out at any request ---- */
+
+typedef struct failing {
+    int64_t left; /* requests until one is refused */
+    int64_t alive;
+} failing;
+
+static void *failing_allocate(size_t bytes, void *user) {
+    failing *f = user;
+    if (f->left-- == 0) return NULL;
+    f->alive++;
+    return aligned_alloc(MG_ALIGNMENT, (bytes + MG_ALIGNMENT) / MG_ALIGNMENT * MG_ALIGNMENT);
+}
+
+static void failing_release(void *block, void *user) {
+    ((failing *)user)->alive--;
+    free(block);
+}
+
+static void loading_survives_any_refused_request(void **state) {
+    (void)state;
+    mg_checkpoint saved, loaded;
+    fixture_small(&saved);
+    fixture_name file = in_folder("memory.h5");
+    assert_ok(mg_checkpoint_save(file.path, &saved, &fixture_error));
+    mg_checkpoint_free(&saved);
+    failing f = {0};
+    mg_set_allocator(&(mg_allocator){failing_allocate, failing_release, &f});
+    int refused = 0;
+    for (;; refused++) {
+        f.left = refused;
+        mg_status status = mg_checkpoint_load(file.path, true, &loaded, &fixture_error);
+        if (status == MG_OK) break;
+        assert_int_equal(status, MG_ERR_MEMORY);
+        assert_says(fixture_error.message, "out of memory");
+        assert_null(loaded.gpt);
+        assert_int_equal(f.alive, 0);
+    }
+    assert_true(refused > 8);
+    mg_checkpoint_free(&loaded);
+    assert_int_equal(f.alive, 0);
+    mg_set_allocator(NULL);
+}
+
+static void saving_survives_any_refused_request(void **state) {
+    (void)state;
+    mg_checkpoint saved;
+    failing f = {.left = INT64_MAX};
+    mg_set_allocator(&(mg_allocator){failing_allocate, failing_release, &f});
+    fixture_small(&saved);
+    int64_t alive = f.alive;
+    fixture_name file = in_folder("memory-save.h5");
+    int refused = 0;
+    for (;; refused++) {
+        f.left = refused;
+        mg_status status = mg_checkpoint_save(file.path, &saved, &fixture_error);
+        assert_int_equal(f.alive, alive);
+        if (status == MG_OK) break;
+        assert_int_equal(status, MG_ERR_MEMORY);
+        assert_int_not_equal(access(file.path, F_OK), 0);
+    }
+    assert_true(refused >= 3);
+    mg_checkpoint_free(&saved);
+    assert_int_equal(f.alive, 0);
+    mg_set_allocator(NULL);
+}
+
+/* ---- Speed: a save between two training steps must not be felt. ---- */
+
+static void a_small_model_is_saved_at_once(void **state) {
+    (void)state;
+    mg_checkpoint saved;
+    mg_gpt_config config = mg_gpt_defaults(); /* 2 layers, width 64: 100,000 parameters and two moments of each */
+    fixture_make(&saved, config);
+    fixture_name file = in_folder("quick.h5");
+    double best = 1e9;
+    for (int i = 0; i < 5; i++) {
+        struct timespec begin, end;
+        clock_gettime(CLOCK_MONOTONIC, &begin);
+        assert_ok(mg_checkpoint_save(file.path, &saved, &fixture_error));
+        clock_gettime(CLOCK_MONOTONIC, &end);
+        double seconds = (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec);
+        if (seconds < best) best = seconds;
+    }
+    print_message("a save takes %.1f ms\n", best * 1e3);
+    assert_less(best, 0.3); /* 10 ms are usual; the rest is for a slow disk */
+    mg_checkpoint_free(&saved);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_saved_is_loaded_bit_for_bit),
+        cmocka_unit_test(without_gradients_there_is_no_optimiser),
+        cmocka_unit_test(optimiser_and_tokenizer_may_be_absent),
+        cmocka_unit_test(tokens_are_bytes),
+        cmocka_unit_test(the_same_state_gives_the_same_bytes),
+        cmocka_unit_test(a_large_matrix_has_several_chunks),
+        cmocka_unit_test(describe_tells_without_loading),
+        cmocka_unit_test(a_place_that_cannot_be_written_is_named),
+        cmocka_unit_test(a_full_disk_leaves_the_old_file),
+        cmocka_unit_test(a_tokenizer_of_another_size_is_refused),
+        cmocka_unit_test(loading_survives_any_refused_request),
+        cmocka_unit_test(saving_survives_any_refused_request),
+        cmocka_unit_test(a_small_model_is_saved_at_once),
+    };
+    return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
+}
