@@ -1,6 +1,6 @@
 /* What a lab is written with. A lab's file reads as question, hypotheses, what is done, checks, pictures:
  *
- *     mg_status lab_mask(lab *lab, mg_error *error) {
+ *     mg_status lab_mask(mg_lab *lab, mg_error *error) {
  *         lab_hypothesis(lab, "Only -inf removes a key; every finite value leaves a door open.");
  *         lab_setting(lab, "scores", "%d x %d, float32", n, n);
  *         ...
@@ -19,7 +19,7 @@
 
 #include "tensor.h"
 
-typedef struct lab lab;
+typedef struct mg_lab mg_lab;
 
 /* ---- What the user asked for ---- */
 
@@ -30,24 +30,24 @@ typedef struct lab_settings {
     const char *data;       /* NULL, or a file: its name decides the source */
     const char *checkpoint; /* NULL, or a file */
     const char *prompt;     /* NULL, or text */
-    void *own;              /* the lab's own options, options_size bytes of them (labs.h) */
+    void *own;              /* the lab's own options, lab_options of labs.h */
 } lab_settings;
 
-const lab_settings *lab_asked(const lab *lab);
+const lab_settings *lab_asked(const mg_lab *lab);
 
 /* ---- The story ---- */
 
-void lab_hypothesis(lab *lab, const char *format, ...) MG_PRINTF(2, 3);
+void lab_hypothesis(mg_lab *lab, const char *format, ...) MG_PRINTF(2, 3);
 /* A sentence of what was done, and a setting it was done with. */
-void lab_did(lab *lab, const char *format, ...) MG_PRINTF(2, 3);
-void lab_setting(lab *lab, const char *name, const char *format, ...) MG_PRINTF(3, 4);
+void lab_did(mg_lab *lab, const char *format, ...) MG_PRINTF(2, 3);
+void lab_setting(mg_lab *lab, const char *name, const char *format, ...) MG_PRINTF(3, 4);
 /* A paragraph between the pictures, in the order of the calls. */
-void lab_note(lab *lab, const char *format, ...) MG_PRINTF(2, 3);
-void lab_exercise(lab *lab, const char *format, ...) MG_PRINTF(2, 3);
-void lab_source(lab *lab, const char *format, ...) MG_PRINTF(2, 3);
+void lab_note(mg_lab *lab, const char *format, ...) MG_PRINTF(2, 3);
+void lab_exercise(mg_lab *lab, const char *format, ...) MG_PRINTF(2, 3);
+void lab_source(mg_lab *lab, const char *format, ...) MG_PRINTF(2, 3);
 /* How far a long piece of work is: a live line on a terminal, a plain line every tenth elsewhere, on stderr. `format`
  * may be "". */
-void lab_progress(lab *lab, const char *what, long done, long total, const char *format, ...) MG_PRINTF(5, 6);
+void lab_progress(mg_lab *lab, const char *what, long done, long total, const char *format, ...) MG_PRINTF(5, 6);
 
 /* ---- Checks ----
  *
@@ -55,17 +55,18 @@ void lab_progress(lab *lab, const char *what, long done, long total, const char 
  * texts of expected and observed are made from the same numbers, with as many digits as it takes for the verdict to be
  * right about the text as well. Each returns whether it passed. `unit` may be "". */
 
-bool lab_check_zero(lab *lab, const char *name, double observed, const char *unit); /* exactly 0 */
-bool lab_check_below(lab *lab, const char *name, double observed, double limit, const char *unit);
-bool lab_check_at_most(lab *lab, const char *name, double observed, double limit, const char *unit);
-bool lab_check_above(lab *lab, const char *name, double observed, double limit, const char *unit);
-bool lab_check_at_least(lab *lab, const char *name, double observed, double limit, const char *unit);
-bool lab_check_near(lab *lab, const char *name, double observed, double expected, double tolerance, const char *unit);
-bool lab_check_between(lab *lab, const char *name, double observed, double low, double high, const char *unit);
-bool lab_check_count(lab *lab, const char *name, long observed, long expected, const char *unit);
+bool lab_check_zero(mg_lab *lab, const char *name, double observed, const char *unit); /* exactly 0 */
+bool lab_check_below(mg_lab *lab, const char *name, double observed, double limit, const char *unit);
+bool lab_check_at_most(mg_lab *lab, const char *name, double observed, double limit, const char *unit);
+bool lab_check_above(mg_lab *lab, const char *name, double observed, double limit, const char *unit);
+bool lab_check_at_least(mg_lab *lab, const char *name, double observed, double limit, const char *unit);
+bool lab_check_near(mg_lab *lab, const char *name, double observed, double expected, double tolerance,
+                    const char *unit);
+bool lab_check_between(mg_lab *lab, const char *name, double observed, double low, double high, const char *unit);
+bool lab_check_count(mg_lab *lab, const char *name, long observed, long expected, const char *unit);
 /* Texts are compared byte by byte; long ones are shown by their beginning. NULL is a text that was not produced. */
-bool lab_check_same_text(lab *lab, const char *name, const char *observed, const char *expected);
-bool lab_check_other_text(lab *lab, const char *name, const char *observed, const char *unexpected);
+bool lab_check_same_text(mg_lab *lab, const char *name, const char *observed, const char *expected);
+bool lab_check_other_text(mg_lab *lab, const char *name, const char *observed, const char *unexpected);
 
 /* ---- Pictures with axes ---- */
 
@@ -91,7 +92,7 @@ typedef struct lab_axes {
 } lab_axes;
 
 typedef struct lab_figure lab_figure;
-lab_figure *lab_figure_begin(lab *lab, const char *name, const char *title, lab_axes axes);
+lab_figure *lab_figure_begin(mg_lab *lab, const char *name, const char *title, lab_axes axes);
 /* n points; x NULL counts 0, 1, 2, …. Points that are not finite, or not positive on a log axis, leave a gap. */
 void lab_line(lab_figure *figure, lab_colour colour, const char *label, int n, const double *x, const double *y);
 void lab_points(lab_figure *figure, lab_colour colour, const char *label, int n, const double *x, const double *y);
@@ -130,7 +131,7 @@ typedef struct lab_panel {
 } lab_panel;
 
 typedef struct lab_heatmap lab_heatmap;
-lab_heatmap *lab_heatmap_begin(lab *lab, const char *name, const char *title, lab_scale scale);
+lab_heatmap *lab_heatmap_begin(mg_lab *lab, const char *name, const char *title, lab_scale scale);
 void lab_heatmap_panel(lab_heatmap *map, lab_panel panel);
 void lab_heatmap_end(lab_heatmap *map, const char *format, ...) MG_PRINTF(2, 3);
 
@@ -139,12 +140,12 @@ void lab_heatmap_end(lab_heatmap *map, const char *format, ...) MG_PRINTF(2, 3);
 typedef struct lab_table lab_table;
 /* `columns` and each row are cells separated by tabs; tabs inside a %s stay in their cell. Cells that are numbers align
  * right. Written to NAME.csv too. */
-lab_table *lab_table_begin(lab *lab, const char *name, const char *title, const char *columns);
+lab_table *lab_table_begin(mg_lab *lab, const char *name, const char *title, const char *columns);
 void lab_table_row(lab_table *table, const char *format, ...) MG_PRINTF(2, 3);
 void lab_table_end(lab_table *table, const char *format, ...) MG_PRINTF(2, 3);
 
 /* n texts side by side, each under its heading, spaces and line ends kept: samples, or a triangle of 1 and 0. */
-void lab_texts(lab *lab, const char *title, int n, const char *const *headings, const char *const *texts);
+void lab_texts(mg_lab *lab, const char *title, int n, const char *const *headings, const char *const *texts);
 
 /* ---- For the frame's tests only ---- */
 

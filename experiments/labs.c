@@ -1,5 +1,6 @@
 #include "labs.h"
 
 const lab_row lab_rows[] = {
-    {NULL, NULL, NULL, 0, NULL, 0},
+    {"mask", "Why does a mask put −∞ into the scores, and not 0?", lab_mask, 0, NULL},
+    {NULL, NULL, NULL, 0, NULL},
 };

@@ -1,0 +1,172 @@
+#include "lab_private.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A verdict over what was observed and up to two numbers of the expectation. Written so that a NaN fails all of them;
+ * an observed infinity does too, since no lab measures one that is right. */
+typedef bool verdict(double observed, double a, double b);
+
+static bool is_zero(double observed, double a, double b) {
+    (void)a;
+    (void)b;
+    return observed == 0;
+}
+
+static bool is_below(double observed, double limit, double b) {
+    (void)b;
+    return isfinite(observed) && observed < limit;
+}
+
+static bool is_at_most(double observed, double limit, double b) {
+    (void)b;
+    return isfinite(observed) && observed <= limit;
+}
+
+static bool is_above(double observed, double limit, double b) {
+    (void)b;
+    return isfinite(observed) && observed > limit;
+}
+
+static bool is_at_least(double observed, double limit, double b) {
+    (void)b;
+    return isfinite(observed) && observed >= limit;
+}
+
+static bool is_near(double observed, double expected, double tolerance) {
+    return isfinite(observed) && fabs(observed - expected) <= tolerance;
+}
+
+static bool is_between(double observed, double low, double high) {
+    return isfinite(observed) && low <= observed && observed <= high;
+}
+
+typedef struct number_text {
+    char text[40];
+} number_text;
+
+static number_text with_digits(double value, int digits) {
+    number_text t;
+    if (isnan(value)) return (number_text){"not measured"};
+    snprintf(t.text, sizeof t.text, "%.*g", digits, value == 0 ? 0.0 : value);
+    return t;
+}
+
+/* A number the lab's author wrote, 0.03 or 1.325575, is shown as written; a computed one with `digits`. */
+static number_text as_written(double value, int digits) {
+    for (int d = 1; d <= 7; d++) {
+        number_text t = with_digits(value, d);
+        if (strtod(t.text, NULL) == value) return t;
+    }
+    return with_digits(value, digits);
+}
+
+/* The expectation reads: before, a, and if `between` is not NULL, between and b. */
+static bool judge(mg_lab *lab, const char *name, double observed, double a, double b, verdict *holds,
+                  const char *before, const char *between, const char *unit) {
+    bool passed = holds(observed, a, b);
+    number_text o, ta, tb;
+    for (int digits = 4; digits <= 17; digits++) {
+        o = with_digits(observed, digits);
+        ta = as_written(a, digits);
+        tb = as_written(b, digits);
+        if (isnan(observed) || isnan(a) || isnan(b)) break;
+        if (holds(strtod(o.text, NULL), strtod(ta.text, NULL), strtod(tb.text, NULL)) == passed) break;
+    }
+    const char *space = *unit ? " " : "";
+    lab_check *check = mg_arena_alloc(lab->arena, 1, sizeof *check, "a check");
+    check->name = lab_format(lab, "%s", name);
+    check->expected = lab_format(lab, "%s%s%s%s%s%s", before, ta.text, between ? between : "", between ? tb.text : "",
+                                 space, unit);
+    check->observed = isnan(observed) ? lab_format(lab, "%s", o.text) : lab_format(lab, "%s%s%s", o.text, space, unit);
+    check->passed = passed;
+    lab_list_add(lab, &lab->checks, check);
+    return passed;
+}
+
+bool lab_check_zero(mg_lab *lab, const char *name, double observed, const char *unit) {
+    return judge(lab, name, observed, 0, 0, is_zero, "exactly ", NULL, unit);
+}
+
+bool lab_check_below(mg_lab *lab, const char *name, double observed, double limit, const char *unit) {
+    return judge(lab, name, observed, limit, 0, is_below, "below ", NULL, unit);
+}
+
+bool lab_check_at_most(mg_lab *lab, const char *name, double observed, double limit, const char *unit) {
+    return judge(lab, name, observed, limit, 0, is_at_most, "at most ", NULL, unit);
+}
+
+bool lab_check_above(mg_lab *lab, const char *name, double observed, double limit, const char *unit) {
+    return judge(lab, name, observed, limit, 0, is_above, "above ", NULL, unit);
+}
+
+bool lab_check_at_least(mg_lab *lab, const char *name, double observed, double limit, const char *unit) {
+    return judge(lab, name, observed, limit, 0, is_at_least, "at least ", NULL, unit);
+}
+
+bool lab_check_near(mg_lab *lab, const char *name, double observed, double expected, double tolerance,
+                    const char *unit) {
+    if (tolerance == 0) return judge(lab, name, observed, expected, 0, is_near, "exactly ", NULL, unit);
+    return judge(lab, name, observed, expected, tolerance, is_near, "", " ± ", unit);
+}
+
+bool lab_check_between(mg_lab *lab, const char *name, double observed, double low, double high, const char *unit) {
+    return judge(lab, name, observed, low, high, is_between, "", " to ", unit);
+}
+
+bool lab_check_count(mg_lab *lab, const char *name, long observed, long expected, const char *unit) {
+    return judge(lab, name, (double)observed, (double)expected, 0, is_near, "", NULL, unit);
+}
+
+/* ---- Texts ---- */
+
+/* On one line, from where the two begin to differ if they do, and not too long for a table. */
+static const char *excerpt(mg_lab *lab, const char *text, size_t from) {
+    enum { LONGEST = 48 };
+    if (!text) return "not produced";
+    size_t length = strlen(text);
+    size_t start = from < length ? from : length;
+    start = start > 12 ? start - 12 : 0;
+    while (start > 0 && ((unsigned char)text[start] & 0xC0) == 0x80) start--;
+    size_t end = start + LONGEST < length ? start + LONGEST : length;
+    while (end > start && end < length && ((unsigned char)text[end] & 0xC0) == 0x80) end--;
+    char *line = lab_format(lab, "%s“%.*s”%s", start ? "…" : "", (int)(end - start), text + start,
+                            end < length ? "…" : "");
+    for (char *c = line; *c; c++)
+        if (*c == '\n' || *c == '\t' || *c == '\r') *c = ' ';
+    return line;
+}
+
+static size_t common_length(const char *a, const char *b) {
+    size_t n = 0;
+    if (a && b)
+        while (a[n] && a[n] == b[n]) n++;
+    return n;
+}
+
+static bool keep_text_check(mg_lab *lab, const char *name, const char *expected, const char *observed, bool passed) {
+    lab_check *check = mg_arena_alloc(lab->arena, 1, sizeof *check, "a check");
+    *check = (lab_check){lab_format(lab, "%s", name), expected, observed, passed};
+    lab_list_add(lab, &lab->checks, check);
+    return passed;
+}
+
+bool lab_check_same_text(mg_lab *lab, const char *name, const char *observed, const char *expected) {
+    bool passed = observed && expected && strcmp(observed, expected) == 0;
+    size_t from = passed ? 0 : common_length(observed, expected);
+    return keep_text_check(lab, name, excerpt(lab, expected, from), excerpt(lab, observed, from), passed);
+}
+
+bool lab_check_other_text(mg_lab *lab, const char *name, const char *observed, const char *unexpected) {
+    bool passed = observed && unexpected && strcmp(observed, unexpected) != 0;
+    size_t from = common_length(observed, unexpected);
+    const char *expected = lab_format(lab, "not %s", excerpt(lab, unexpected, passed ? from : 0));
+    return keep_text_check(lab, name, expected, excerpt(lab, observed, passed ? from : 0), passed);
+}
+
+int lab_n_failed(const mg_lab *lab) {
+    int failed = 0;
+    for (int i = 0; i < lab->checks.n; i++) failed += !((const lab_check *)lab->checks.item[i])->passed;
+    return failed;
+}

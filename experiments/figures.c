@@ -1,0 +1,212 @@
+/* Pictures with axes, and tables: collecting them, and what follows from their numbers. */
+#include "lab_private.h"
+
+#include <math.h>
+#include <string.h>
+
+lab_figure *lab_figure_begin(mg_lab *lab, const char *name, const char *title, lab_axes axes) {
+    lab_figure *figure = mg_arena_alloc(lab->arena, 1, sizeof *figure, "a picture");
+    *figure = (lab_figure){
+        .lab = lab, .name = lab_file_name(lab, name), .title = lab_format(lab, "%s", title), .axes = axes};
+    figure->axes.x = lab_format(lab, "%s", axes.x ? axes.x : "");
+    figure->axes.y = lab_format(lab, "%s", axes.y ? axes.y : "");
+    return figure;
+}
+
+static void add_series(lab_figure *figure, lab_list *list, lab_shape shape, lab_colour colour, const char *label, int n,
+                       const double *x, const double *y) {
+    mg_lab *lab = figure->lab;
+    MG_CHECK(n >= 0, "'%s' of picture '%s' has %d points", label, figure->name, n);
+    double *copy = mg_arena_alloc(lab->arena, 2 * (size_t)n + 1, sizeof *copy, "a curve");
+    for (int i = 0; i < n; i++) {
+        copy[i] = x ? x[i] : i;
+        copy[n + i] = y ? y[i] : NAN;
+    }
+    lab_series *series = mg_arena_alloc(lab->arena, 1, sizeof *series, "a curve");
+    *series = (lab_series){shape, colour, lab_format(lab, "%s", label), n, copy, copy + n};
+    lab_list_add(lab, list, series);
+}
+
+void lab_line(lab_figure *figure, lab_colour colour, const char *label, int n, const double *x, const double *y) {
+    add_series(figure, &figure->series, LAB_SHAPE_LINE, colour, label, n, x, y);
+}
+
+void lab_points(lab_figure *figure, lab_colour colour, const char *label, int n, const double *x, const double *y) {
+    add_series(figure, &figure->series, LAB_SHAPE_POINTS, colour, label, n, x, y);
+}
+
+void lab_floor(lab_figure *figure, const char *label, double y) {
+    add_series(figure, &figure->series, LAB_SHAPE_LEVEL, LAB_FLOOR, label, 1, NULL, &y);
+}
+
+void lab_vertical(lab_figure *figure, const char *label, double x) {
+    add_series(figure, &figure->verticals, LAB_SHAPE_LEVEL, LAB_FLOOR, label, 1, &x, NULL);
+}
+
+void lab_bars(lab_figure *figure, lab_colour colour, const char *label, int n, const char *const *names,
+              const double *y) {
+    MG_CHECK(!figure->places || figure->n_places == n, "the bars of picture '%s' stand over %d and over %d names",
+             figure->name, figure->n_places, n);
+    if (!figure->places) {
+        const char **copy = mg_arena_alloc(figure->lab->arena, (size_t)n, sizeof *copy, "names of bars");
+        for (int i = 0; i < n; i++) copy[i] = lab_format(figure->lab, "%s", names[i]);
+        figure->places = copy;
+        figure->n_places = n;
+    }
+    add_series(figure, &figure->series, LAB_SHAPE_BARS, colour, label, n, NULL, y);
+}
+
+double lab_fit_power(lab_figure *figure, lab_colour colour, const char *label, int n, const double *x,
+                     const double *y) {
+    /* Least squares of log y on log x. */
+    double count = 0, sum_x = 0, sum_y = 0, low = INFINITY, high = 0;
+    for (int i = 0; i < n; i++) {
+        if (!(isfinite(x[i]) && isfinite(y[i]) && x[i] > 0 && y[i] > 0)) continue;
+        count++;
+        sum_x += log(x[i]);
+        sum_y += log(y[i]);
+        low = fmin(low, x[i]);
+        high = fmax(high, x[i]);
+    }
+    double covariance = 0, variance = 0;
+    for (int i = 0; i < n; i++) {
+        if (!(isfinite(x[i]) && isfinite(y[i]) && x[i] > 0 && y[i] > 0)) continue;
+        double dx = log(x[i]) - sum_x / count;
+        covariance += dx * (log(y[i]) - sum_y / count);
+        variance += dx * dx;
+    }
+    if (!(count >= 2 && variance > 0)) return NAN;
+    double power = covariance / variance, factor = exp(sum_y / count - power * sum_x / count);
+
+    enum { STEPS = 33 };
+    double fit_x[STEPS], fit_y[STEPS];
+    for (int i = 0; i < STEPS; i++) {
+        fit_x[i] = low * pow(high / low, i / (STEPS - 1.0));
+        fit_y[i] = factor * pow(fit_x[i], power);
+    }
+    add_series(figure, &figure->series, LAB_SHAPE_FIT, colour, lab_format(figure->lab, "%s: x^%.2f", label, power),
+               STEPS, fit_x, fit_y);
+    return power;
+}
+
+void lab_figure_end(lab_figure *figure, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    figure->caption = lab_vformat(figure->lab, format, arguments);
+    va_end(arguments);
+    lab_add_block(figure->lab, (lab_block){.kind = LAB_BLOCK_FIGURE, .figure = figure});
+}
+
+/* ---- The extent of the axes ---- */
+
+bool lab_can_show(const lab_figure *figure, double x, double y) {
+    return isfinite(x) && isfinite(y) && (!figure->axes.log_x || x > 0) && (!figure->axes.log_y || y > 0);
+}
+
+static void widen(lab_span *span, double value) {
+    span->low = fmin(span->low, value);
+    span->high = fmax(span->high, value);
+}
+
+static lab_span usable(lab_span span, bool log) {
+    if (!(span.low <= span.high)) return (lab_span){log ? 0.1 : 0, 1}; /* nothing to show */
+    if (span.low < span.high) return span;
+    if (log) return (lab_span){span.low / 2, span.high * 2};
+    double half = span.low != 0 ? fabs(span.low) / 2 : 0.5;
+    return (lab_span){span.low - half, span.high + half};
+}
+
+lab_span lab_span_x(const lab_figure *figure) {
+    lab_span span = {INFINITY, -INFINITY};
+    for (int k = 0; k < figure->series.n; k++) {
+        const lab_series *s = figure->series.item[k];
+        for (int i = 0; i < s->n && s->shape != LAB_SHAPE_LEVEL; i++)
+            if (lab_can_show(figure, s->x[i], s->y[i])) widen(&span, s->x[i]);
+    }
+    for (int k = 0; k < figure->verticals.n; k++) {
+        const lab_series *s = figure->verticals.item[k];
+        if (lab_can_show(figure, s->x[0], 1)) widen(&span, s->x[0]);
+    }
+    if (figure->places) return (lab_span){-0.6, figure->n_places - 0.4};
+    return usable(span, figure->axes.log_x);
+}
+
+lab_span lab_span_y(const lab_figure *figure) {
+    const lab_axes *axes = &figure->axes;
+    if (axes->y_low < axes->y_high) return (lab_span){axes->y_low, axes->y_high};
+    lab_span span = {INFINITY, -INFINITY};
+    for (int k = 0; k < figure->series.n; k++) {
+        const lab_series *s = figure->series.item[k];
+        for (int i = 0; i < s->n; i++) {
+            double x = s->shape == LAB_SHAPE_LEVEL ? 1 : s->x[i];
+            if (lab_can_show(figure, x, s->y[i])) widen(&span, s->y[i]);
+        }
+    }
+    if (!axes->log_y && (figure->places || axes->y_from_zero)) widen(&span, 0);
+    span = usable(span, axes->log_y);
+    if (axes->log_y) {
+        double room = pow(span.high / span.low, 0.04);
+        return (lab_span){span.low / room, span.high * room};
+    }
+    double room = 0.04 * (span.high - span.low);
+    if (span.low != 0) span.low -= room; /* what begins at 0 stands on the axis */
+    span.high += room;
+    return span;
+}
+
+double lab_along(lab_span span, bool log_scale, double value) {
+    if (log_scale) return log(value / span.low) / log(span.high / span.low);
+    return (value - span.low) / (span.high - span.low);
+}
+
+/* ---- Tables ---- */
+
+enum { UNIT_SEPARATOR = 31 }; /* stands between cells while they are one text; no cell holds it */
+
+static char *divided_at_tabs(mg_lab *lab, const char *text) {
+    char *divided = lab_format(lab, "%s", text);
+    for (char *c = divided; *c; c++)
+        if (*c == '\t') *c = UNIT_SEPARATOR;
+    return divided;
+}
+
+static void add_cells(lab_table *table, char *text) {
+    mg_lab *lab = table->lab;
+    int n = 1;
+    for (const char *c = text; *c; c++) n += *c == UNIT_SEPARATOR;
+    if (table->rows.n == 0) table->n_columns = n;
+    MG_CHECK(n == table->n_columns, "a row of table '%s' has %d cells, its header %d", table->name, n,
+             table->n_columns);
+    const char **cells = mg_arena_alloc(lab->arena, (size_t)n, sizeof *cells, "a table's row");
+    for (int i = 0; i < n; i++) {
+        cells[i] = text;
+        text = strchr(text, UNIT_SEPARATOR);
+        if (text) *text++ = '\0';
+    }
+    lab_list_add(lab, &table->rows, cells);
+}
+
+lab_table *lab_table_begin(mg_lab *lab, const char *name, const char *title, const char *columns) {
+    lab_table *table = mg_arena_alloc(lab->arena, 1, sizeof *table, "a table");
+    *table = (lab_table){.lab = lab, .name = lab_file_name(lab, name), .title = lab_format(lab, "%s", title)};
+    add_cells(table, divided_at_tabs(lab, columns));
+    return table;
+}
+
+void lab_table_row(lab_table *table, const char *format, ...) {
+    /* The tabs of the format divide the cells, those inside an argument do not: so the format is divided first. */
+    const char *divided = divided_at_tabs(table->lab, format);
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = lab_vformat(table->lab, divided, arguments);
+    va_end(arguments);
+    add_cells(table, text);
+}
+
+void lab_table_end(lab_table *table, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    table->caption = lab_vformat(table->lab, format, arguments);
+    va_end(arguments);
+    lab_add_block(table->lab, (lab_block){.kind = LAB_BLOCK_TABLE, .table = table});
+}

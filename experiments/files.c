@@ -1,0 +1,149 @@
+/* The files of a lab's folder that hold numbers. */
+#include "lab_private.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+mg_status lab_make_folder(const char *path, mg_error *error) {
+    char *part = mg_strdup(path, error);
+    if (!part) return MG_ERR_MEMORY;
+    mg_status status = MG_OK;
+    for (char *c = part + 1; status == MG_OK; c++) {
+        if (*c != '/' && *c != '\0') continue;
+        bool last = *c == '\0';
+        *c = '\0';
+        struct stat found;
+        if (mkdir(part, 0777) != 0 && errno != EEXIST)
+            status = mg_error_set(error, MG_ERR_IO, "cannot make the folder %s: %s", part, strerror(errno));
+        else if (stat(part, &found) != 0 || !S_ISDIR(found.st_mode))
+            status = mg_error_set(error, MG_ERR_IO, "cannot make the folder %s: %s is there and is no folder", path,
+                                  part);
+        if (last) break;
+        *c = '/';
+    }
+    mg_free(part);
+    return status;
+}
+
+FILE *lab_create(const mg_lab *lab, const char *name, const char *ending, mg_error *error) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s.%s", lab->settings.out_dir, name, ending);
+    FILE *file = fopen(path, "w");
+    if (!file) mg_error_set(error, MG_ERR_IO, "cannot write %s: %s", path, strerror(errno));
+    return file;
+}
+
+mg_status lab_close(const mg_lab *lab, FILE *file, const char *name, const char *ending, mg_error *error) {
+    bool failed = ferror(file) != 0;
+    if (fclose(file) == 0 && !failed) return MG_OK;
+    return mg_error_set(error, MG_ERR_IO, "cannot write %s/%s.%s: %s", lab->settings.out_dir, name, ending,
+                        strerror(errno));
+}
+
+char *lab_read_file(mg_lab *lab, const char *path, size_t *size) {
+    FILE *file = fopen(path, "rb");
+    if (!file) return NULL;
+    char *content = NULL;
+    struct stat found;
+    if (fstat(fileno(file), &found) == 0 && S_ISREG(found.st_mode)) {
+        size_t wanted = (size_t)found.st_size;
+        content = mg_arena_alloc(lab->arena, wanted + 1, 1, "a picture's file");
+        *size = fread(content, 1, wanted, file);
+        content[*size] = '\0';
+        if (*size != wanted) content = NULL;
+    }
+    fclose(file);
+    return content;
+}
+
+/* RFC 4180: quoted when it holds a comma, a quote or a line end, or spaces at its edge, which readers trim. */
+void lab_csv_cell(FILE *out, const char *text) {
+    size_t length = strlen(text);
+    bool edge = length > 0 && (text[0] == ' ' || text[length - 1] == ' ');
+    if (!edge && !strpbrk(text, ",\"\r\n")) {
+        fputs(text, out);
+        return;
+    }
+    fputc('"', out);
+    for (const char *c = text; *c; c++) {
+        if (*c == '"') fputc('"', out);
+        fputc(*c, out);
+    }
+    fputc('"', out);
+}
+
+static void csv_row(FILE *out, int n, const char *const *cells) {
+    for (int i = 0; i < n; i++) {
+        if (i) fputc(',', out);
+        lab_csv_cell(out, cells[i]);
+    }
+    fputc('\n', out);
+}
+
+static void write_figure(FILE *out, const lab_figure *figure) {
+    fputs("series,x,y\n", out);
+    for (int k = 0; k < figure->series.n + figure->verticals.n; k++) {
+        const lab_series *s = k < figure->series.n ? figure->series.item[k]
+                                                   : figure->verticals.item[k - figure->series.n];
+        for (int i = 0; i < s->n; i++) {
+            lab_csv_cell(out, s->label);
+            fputc(',', out);
+            if (s->shape == LAB_SHAPE_BARS)
+                lab_csv_cell(out, figure->places[i]);
+            else if (s->shape != LAB_SHAPE_LEVEL || k >= figure->series.n) /* a level has no x, a vertical no y */
+                fprintf(out, "%.9g", s->x[i]);
+            if (k < figure->series.n)
+                fprintf(out, ",%.9g\n", s->y[i]);
+            else
+                fputs(",\n", out);
+        }
+    }
+}
+
+static void write_heatmap(FILE *out, const lab_heatmap *map) {
+    static const char *const kinds[] = {
+        [LAB_CELL_VALUE] = "yes", [LAB_CELL_ZERO] = "yes", [LAB_CELL_ABSENT] = "no", [LAB_CELL_ALARM] = "alarm"};
+    fputs("panel,row,column,row_label,column_label,exists,value\n", out);
+    for (int p = 0; p < map->panels.n; p++) {
+        const lab_panel *panel = map->panels.item[p];
+        for (int r = 0; r < panel->n_rows; r++)
+            for (int c = 0; c < panel->n_columns; c++) {
+                lab_csv_cell(out, panel->title);
+                fprintf(out, ",%d,%d,", r, c);
+                lab_csv_cell(out, panel->row_labels ? panel->row_labels[r] : "");
+                fputc(',', out);
+                lab_csv_cell(out, panel->column_labels ? panel->column_labels[c] : "");
+                fprintf(out, ",%s,%.9g\n", kinds[lab_cell_kind(map, panel, r, c)],
+                        (double)panel->values[(ptrdiff_t)r * panel->n_columns + c]);
+            }
+    }
+}
+
+static mg_status write_block(const mg_lab *lab, const lab_block *block, mg_error *error) {
+    if (block->kind == LAB_BLOCK_NOTE || block->kind == LAB_BLOCK_TEXTS) return MG_OK;
+    const char *name = block->kind == LAB_BLOCK_FIGURE    ? block->figure->name
+                       : block->kind == LAB_BLOCK_HEATMAP ? block->heatmap->name
+                                                          : block->table->name;
+    FILE *out = lab_create(lab, name, "csv", error);
+    if (!out) return MG_ERR_IO;
+    if (block->kind == LAB_BLOCK_FIGURE) write_figure(out, block->figure);
+    if (block->kind == LAB_BLOCK_HEATMAP) write_heatmap(out, block->heatmap);
+    if (block->kind == LAB_BLOCK_TABLE)
+        for (int i = 0; i < block->table->rows.n; i++)
+            csv_row(out, block->table->n_columns, block->table->rows.item[i]);
+    return lab_close(lab, out, name, "csv", error);
+}
+
+mg_status lab_write_numbers(const mg_lab *lab, mg_error *error) {
+    FILE *out = lab_create(lab, "summary", "csv", error);
+    if (!out) return MG_ERR_IO;
+    csv_row(out, 4, (const char *const[]){"check", "expected", "observed", "verdict"});
+    for (int i = 0; i < lab->checks.n; i++) {
+        const lab_check *c = lab->checks.item[i];
+        csv_row(out, 4, (const char *const[]){c->name, c->expected, c->observed, c->passed ? "pass" : "fail"});
+    }
+    mg_status status = lab_close(lab, out, "summary", "csv", error);
+    for (int i = 0; i < lab->blocks.n && status == MG_OK; i++) status = write_block(lab, lab->blocks.item[i], error);
+    return status;
+}

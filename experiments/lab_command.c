@@ -1,0 +1,282 @@
+/* maskgrad lab: list the labs, run one, run all. */
+#define _GNU_SOURCE /* program_invocation_name */
+#include "experiment_commands.h"
+#include "lab_private.h"
+#include "parallel.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEFAULT_SEED = 1337, MOST_THREADS = 256 };
+
+/* ---- Options ---- */
+
+typedef struct frame_options {
+    const char *out_dir, *data, *checkpoint, *prompt;
+    int64_t seed;
+    int threads;
+    bool quick;
+} frame_options;
+
+#define AT(member) .offset = offsetof(frame_options, member)
+static const struct {
+    mg_flag flag;
+    int takes; /* 0: everybody's */
+} frame_flags[] = {
+    {{.name = "out-dir",
+      .kind = MG_FLAG_TEXT,
+      AT(out_dir),
+      .argument = "DIR",
+      .help = "Folder for the report, the pictures and their numbers (default runs/lab-NAME)"},
+     0},
+    {{.name = "seed",
+      .kind = MG_FLAG_INT64,
+      AT(seed),
+      .min = 0,
+      .max = 9e18,
+      .argument = "N",
+      .help = "Seed of everything random"},
+     0},
+    {{.name = "quick", .kind = MG_FLAG_ON, AT(quick), .help = "A rougher answer in a few seconds"}, 0},
+    {{.name = "threads",
+      .kind = MG_FLAG_INT,
+      AT(threads),
+      .min = 0,
+      .max = MOST_THREADS,
+      .argument = "N",
+      .help = "Threads; 0 takes one a processor"},
+     0},
+    {{.name = "data", .kind = MG_FLAG_TEXT, AT(data), .argument = "FILE", .help = "Text, CSV or grammar to learn from"},
+     LAB_TAKES_DATA},
+    {{.name = "checkpoint",
+      .kind = MG_FLAG_TEXT,
+      AT(checkpoint),
+      .argument = "FILE",
+      .help = "A trained model to look into"},
+     LAB_TAKES_CHECKPOINT},
+    {{.name = "prompt",
+      .also = "p",
+      .kind = MG_FLAG_TEXT,
+      AT(prompt),
+      .argument = "TEXT",
+      .help = "Text to begin with"},
+     LAB_TAKES_PROMPT},
+};
+#undef AT
+enum { N_FRAME_FLAGS = sizeof frame_flags / sizeof *frame_flags, MOST_TABLES = 8 };
+
+static const mg_flag *own_flag(const lab_row *row, const char *name) {
+    if (!row || !row->options) return NULL;
+    for (const mg_flag *const *table = row->options->tables; *table; table++)
+        for (const mg_flag *flag = *table; !mg_flag_is_end(flag); flag++)
+            if (flag->name && strcmp(flag->name, name) == 0) return flag;
+    return NULL;
+}
+
+/* Where one of the lab's own tables has the frame's flag, the value is there: take it over. */
+static void take_over(mg_lab *lab, const lab_row *row, const void *own, frame_options *frame) {
+    for (int i = 0; i < N_FRAME_FLAGS; i++) {
+        const mg_flag *flag = own_flag(row, frame_flags[i].flag.name);
+        if (!flag) continue;
+        char text[4096];
+        mg_error error;
+        mg_flag_format(flag, own, text, sizeof text);
+        if (flag->kind == MG_FLAG_TEXT && !*text) continue; /* not given */
+        MG_CHECK(mg_flag_set(&frame_flags[i].flag, frame, lab_format(lab, "%s", text), &error) == MG_OK, "%s",
+                 error.message);
+    }
+}
+
+/* row NULL: the options that every lab shares. Fills frame, and own (of row's options) if there is any. */
+static void parse(const lab_row *row, const mg_command_line *line, int argc, char **argv, frame_options *frame,
+                  void *own, const char **arguments) {
+    mg_flag kept[N_FRAME_FLAGS + 1] = {0};
+    int n = 0;
+    for (int i = 0; i < N_FRAME_FLAGS; i++) {
+        int takes = frame_flags[i].takes;
+        bool wanted = takes == 0 || !row || (row->takes & takes);
+        if (wanted && !own_flag(row, frame_flags[i].flag.name)) kept[n++] = frame_flags[i].flag;
+    }
+    mg_flag_table tables[MOST_TABLES + 2] = {{kept, frame}};
+    for (int t = 0; row && row->options && row->options->tables[t]; t++) {
+        MG_CHECK(t < MOST_TABLES, "lab %s has more than %d tables of options", row->name, MOST_TABLES);
+        tables[t + 1] = (mg_flag_table){row->options->tables[t], own};
+    }
+    mg_flags_parse(line, tables, argc, argv, arguments);
+}
+
+/* ---- The command, as it can be typed again ---- */
+
+static bool is_plain(const char *word) {
+    return *word &&
+           word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%")] == '\0';
+}
+
+static const char *command_text(mg_lab *lab, const char *name, int argc, char **argv) {
+    const char *text = lab_format(lab, "%s lab %s", program_invocation_name, name);
+    if (!is_plain(program_invocation_name)) text = lab_format(lab, "'%s' lab %s", program_invocation_name, name);
+    for (int i = 1; i < argc; i++) {
+        if (is_plain(argv[i])) {
+            text = lab_format(lab, "%s %s", text, argv[i]);
+            continue;
+        }
+        text = lab_format(lab, "%s '", text);
+        for (const char *c = argv[i]; *c; c++)
+            text = *c == '\'' ? lab_format(lab, "%s'\\''", text) : lab_format(lab, "%s%c", text, *c);
+        text = lab_format(lab, "%s'", text);
+    }
+    return text;
+}
+
+/* ---- Running ---- */
+
+static void set_up(mg_lab *lab, const frame_options *asked, const char *out_dir, void *own) {
+    lab->settings = (lab_settings){.out_dir = out_dir,
+                                   .seed = (uint64_t)asked->seed,
+                                   .quick = asked->quick,
+                                   .data = asked->data,
+                                   .checkpoint = asked->checkpoint,
+                                   .prompt = asked->prompt,
+                                   .own = own};
+    lab_setting(lab, "seed", "%lld", (long long)asked->seed);
+    if (asked->quick) lab_setting(lab, "quick", "yes: a rougher answer");
+    if (asked->data) lab_setting(lab, "data", "%s", asked->data);
+    if (asked->checkpoint) lab_setting(lab, "checkpoint", "%s", asked->checkpoint);
+    if (asked->prompt) lab_setting(lab, "prompt", "%s", asked->prompt);
+    const char *broken = getenv("MASKGRAD_BREAK");
+    if (broken) lab_setting(lab, "broken on purpose", "MASKGRAD_BREAK=%s", broken);
+    mg_set_threads(asked->threads);
+}
+
+static mg_status run_and_write(mg_lab *lab, mg_error *error) {
+    mg_status status = lab_make_folder(lab->settings.out_dir, error);
+    if (status != MG_OK) return status;
+    lab_print_head(lab);
+    status = lab->row->run(lab, error);
+    if (status != MG_OK) return status;
+    MG_CHECK(lab->checks.n > 0, "lab %s checks nothing", lab->row->name);
+    status = lab_write_numbers(lab, error);
+    if (status != MG_OK) return status;
+    lab_draw_pictures(lab);
+    status = lab_write_report(lab, error);
+    lab_print_results(lab);
+    return status;
+}
+
+enum { DONE = 0, CHECK_FAILED = 1, STOPPED = 3 };
+
+/* argv[0] is the lab's name. */
+static int run_lab(const lab_row *row, int argc, char **argv) {
+    mg_error error;
+    mg_lab *lab = lab_new(row, &error);
+    if (!lab) {
+        fprintf(stderr, "maskgrad lab %s: %s\n", row->name, error.message);
+        return STOPPED;
+    }
+    const mg_command_line line = {.name = lab_format(lab, "lab %s", row->name), .doc = row->question};
+    frame_options asked = {.seed = DEFAULT_SEED};
+    void *own = NULL;
+    if (row->options) {
+        own = mg_arena_alloc(lab->arena, 1, row->options->size, "a lab's options");
+        memset(own, 0, row->options->size);
+        row->options->set_defaults(own);
+    }
+    parse(row, &line, argc, argv, &asked, own, NULL);
+    if (own) take_over(lab, row, own, &asked);
+    if (asked.out_dir && !*asked.out_dir) mg_usage_error(&line, "--out-dir is empty: name a folder");
+    lab->command = command_text(lab, row->name, argc, argv);
+    set_up(lab, &asked, asked.out_dir ? asked.out_dir : lab_format(lab, "runs/lab-%s", row->name), own);
+
+    int result = DONE;
+    if (run_and_write(lab, &error) != MG_OK) {
+        fprintf(stderr, "maskgrad lab %s: %s\n", row->name, error.message);
+        result = STOPPED;
+    } else if (lab_n_failed(lab) > 0) {
+        result = CHECK_FAILED;
+    }
+    lab_free(lab);
+    return result;
+}
+
+enum { MOST_LABS = 32, MOST_WORDS = 16 };
+
+/* Each lab as if it had been typed, with those of the options that it takes. */
+static int run_all(int argc, char **argv) {
+    const mg_command_line line = {.name = "lab all", .doc = "Run every lab, and write an index of their reports."};
+    frame_options asked = {.seed = DEFAULT_SEED, .out_dir = "runs"};
+    parse(NULL, &line, argc, argv, &asked, NULL, NULL);
+    const lab_row *rows[MOST_LABS];
+    int results[MOST_LABS], n = 0, worst = 0;
+    for (const lab_row *row = lab_rows; row->name && n < MOST_LABS; row++, n++) {
+        char out_dir[4096], seed[32], threads[32];
+        snprintf(out_dir, sizeof out_dir, "%s/lab-%s", asked.out_dir, row->name);
+        snprintf(seed, sizeof seed, "%lld", (long long)asked.seed);
+        snprintf(threads, sizeof threads, "%d", asked.threads);
+        char *words[MOST_WORDS + 1] = {
+            (char *)row->name, (char *)"--out-dir", out_dir, (char *)"--seed", seed, (char *)"--threads", threads};
+        int used = 7;
+        if (asked.quick) words[used++] = (char *)"--quick";
+        const struct {
+            const char *flag, *value;
+            int takes;
+        } shared[] = {{"--data", asked.data, LAB_TAKES_DATA},
+                      {"--checkpoint", asked.checkpoint, LAB_TAKES_CHECKPOINT},
+                      {"--prompt", asked.prompt, LAB_TAKES_PROMPT}};
+        for (size_t i = 0; i < sizeof shared / sizeof *shared; i++) {
+            if (!shared[i].value || !(row->takes & shared[i].takes)) continue;
+            words[used++] = (char *)shared[i].flag;
+            words[used++] = (char *)shared[i].value;
+        }
+        if (n) fputs("\n", stdout);
+        rows[n] = row;
+        results[n] = run_lab(row, used, words);
+        if (results[n] != DONE) worst = 1;
+    }
+    mg_error error;
+    if (lab_make_folder(asked.out_dir, &error) != MG_OK ||
+        lab_write_index(asked.out_dir, rows, results, n, &error) != MG_OK) {
+        fprintf(stderr, "maskgrad lab all: %s\n", error.message);
+        return 1;
+    }
+    printf("\nThe index is %s/index.html\n", asked.out_dir);
+    return worst;
+}
+
+/* ---- The front ---- */
+
+static void list_labs(FILE *out) {
+    mg_error error;
+    mg_lab *lab = lab_new(NULL, &error);
+    if (!lab) return;
+    fputs("The labs, each with its question:\n\n", out);
+    for (const lab_row *row = lab_rows; row->name; row++)
+        fprintf(out, "  %-11s %s\n", row->name, lab_shown(lab, row->question));
+    fputs("\n`maskgrad lab NAME` runs one, `maskgrad lab all` runs them all, `maskgrad lab NAME --help` tells its "
+          "options.\n",
+          out);
+    lab_free(lab);
+}
+
+int mg_lab_command(int argc, char **argv) {
+    if (argc < 2) {
+        list_labs(stdout);
+        return 0;
+    }
+    if (argv[1][0] == '-') {
+        const mg_command_line line = {.name = "lab",
+                                      .arguments = "[NAME|all]",
+                                      .max_arguments = 1,
+                                      .doc = "Run the experiment NAME, or all of them; without a name, list them."};
+        frame_options asked = {.seed = DEFAULT_SEED};
+        const char *name = NULL;
+        parse(NULL, &line, argc, argv, &asked, NULL, &name);
+        mg_usage_error(&line, "the name of the lab comes first: maskgrad lab NAME %s", argv[1]);
+    }
+    if (strcmp(argv[1], "all") == 0) return run_all(argc - 1, argv + 1);
+    for (const lab_row *row = lab_rows; row->name; row++)
+        if (strcmp(argv[1], row->name) == 0) return run_lab(row, argc - 1, argv + 1) == DONE ? 0 : 1;
+    fprintf(stderr, "maskgrad lab: there is no lab '%s'\n\n", argv[1]);
+    list_labs(stderr);
+    return 2;
+}

@@ -1,0 +1,225 @@
+/* A lab on the terminal: 80 columns, and beyond ASCII only where the locale's character set is UTF-8. */
+#include "lab_private.h"
+
+#include <langinfo.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+bool lab_terminal_utf8(void) {
+    /* Asked of a locale of our own, since changing the program's would change how it reads and writes numbers. */
+    locale_t ours = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
+    if (!ours) return false;
+    bool utf8 = strcmp(nl_langinfo_l(CODESET, ours), "UTF-8") == 0;
+    freelocale(ours);
+    return utf8;
+}
+
+bool lab_terminal_colour(void) {
+    const char *none = getenv("NO_COLOR"), *term = getenv("TERM");
+    return isatty(STDOUT_FILENO) && !(none && *none) && term && strcmp(term, "dumb") != 0;
+}
+
+int lab_text_width(const char *text) {
+    int width = 0;
+    for (const char *c = text; *c; c++) width += ((unsigned char)*c & 0xC0) != 0x80;
+    return width;
+}
+
+static const struct {
+    const char *utf8, *ascii;
+} signs[] = {{"−", "-"},  {"–", "-"},  {"—", "-"},  {"∞", "inf"}, {"√", "sqrt"}, {"·", "*"},  {"×", "x"},
+             {"±", "+-"}, {"≤", "<="}, {"≥", ">="}, {"≠", "!="},  {"…", "..."},  {"“", "\""}, {"”", "\""},
+             {"‘", "'"},  {"’", "'"},  {"→", "->"}, {"␣", "_"},   {"²", "^2"},   {"³", "^3"}, {"₀", "0"},
+             {"₁", "1"},  {"≈", "~"},  {"ᵀ", "^T"}, {"∂", "d"},   {"Σ", "sum"}};
+
+const char *lab_shown(mg_lab *lab, const char *text) {
+    if (lab_terminal_utf8()) return text;
+    /* The longest replacement is not longer than twice what it replaces. */
+    char *shown = mg_arena_alloc(lab->arena, 2 * strlen(text) + 1, 1, "a text for the terminal"), *to = shown;
+    while (*text) {
+        if ((unsigned char)*text < 128) {
+            *to++ = *text++;
+            continue;
+        }
+        const char *ascii = "?";
+        for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+            if (strncmp(text, signs[i].utf8, strlen(signs[i].utf8)) == 0) ascii = signs[i].ascii;
+        while (*ascii) *to++ = *ascii++;
+        do text++;
+        while (((unsigned char)*text & 0xC0) == 0x80);
+    }
+    *to = '\0';
+    return shown;
+}
+
+/* How many bytes of text fit into `columns`, broken at a space if one is there. */
+static size_t line_that_fits(const char *text, int columns) {
+    size_t end = 0, space = 0;
+    for (int used = 0; text[end] && text[end] != '\n'; used++) {
+        if (used == columns) return space ? space : end;
+        if (text[end] == ' ') space = end;
+        do end++;
+        while (((unsigned char)text[end] & 0xC0) == 0x80);
+    }
+    return end;
+}
+
+void lab_print_wrapped(mg_lab *lab, const char *first_indent, const char *indent, const char *text) {
+    text = lab_shown(lab, text);
+    const char *before = first_indent;
+    do {
+        size_t n = line_that_fits(text, LAB_TERMINAL_COLUMNS - lab_text_width(before));
+        printf("%s%.*s\n", before, (int)n, text);
+        text += n;
+        if (*text == ' ' || *text == '\n') text++;
+        before = indent;
+    } while (*text);
+}
+
+static void heading(const char *text) {
+    if (lab_terminal_colour())
+        printf("\n\033[1m%s\033[0m\n", text);
+    else
+        printf("\n%s\n", text);
+}
+
+/* Text in a column: cut if it is longer. */
+static void padded(const char *text, int width, bool right) {
+    size_t n = line_that_fits(text, width);
+    if (strlen(text) > n) { /* does not fit: cut at the letter, not at the word */
+        n = 0;
+        for (int i = 0; i < width - 1; i++) do
+                n++;
+            while (((unsigned char)text[n] & 0xC0) == 0x80);
+        printf("%.*s~", (int)n, text);
+        return;
+    }
+    int room = width - lab_text_width(text);
+    printf("%*s%s%*s", right ? room : 0, "", text, right ? 0 : room, "");
+}
+
+void lab_print_head(const mg_lab *lab) {
+    printf("lab %s\n", lab->row->name);
+    heading("Question");
+    /* Printing only borrows memory for the transliteration. */
+    lab_print_wrapped((struct mg_lab *)lab, "  ", "  ", lab->row->question);
+    fflush(stdout);
+}
+
+static void print_checks(mg_lab *lab) {
+    heading("Checks");
+    for (int i = 0; i < lab->checks.n; i++) {
+        const lab_check *c = lab->checks.item[i];
+        const char *colour = "", *end = "";
+        if (lab_terminal_colour()) {
+            colour = c->passed ? "\033[32m" : "\033[1;31m";
+            end = "\033[0m";
+        }
+        printf("  %s%s%s", colour, c->passed ? "pass" : "FAIL", end);
+        lab_print_wrapped(lab, "  ", "        ", c->name);
+        lab_print_wrapped(lab, "          expected ", "                   ", c->expected);
+        lab_print_wrapped(lab, "          observed ", "                   ", c->observed);
+    }
+    int failed = lab_n_failed(lab);
+    printf("\n  %d of %d checks pass.\n", lab->checks.n - failed, lab->checks.n);
+}
+
+static bool is_number(const char *cell) {
+    char *end;
+    strtod(cell, &end);
+    while (*end == ' ' || *end == '%') end++;
+    return end != cell && *end == '\0';
+}
+
+static void print_table(mg_lab *lab, const lab_table *table) {
+    heading(lab_shown(lab, table->title));
+    enum { MOST = 32 };
+    int n = table->n_columns < MOST ? table->n_columns : MOST, width[MOST] = {0}, total = 2;
+    bool numbers[MOST];
+    for (int c = 0; c < n; c++) {
+        numbers[c] = table->rows.n > 1;
+        for (int r = 0; r < table->rows.n; r++) {
+            const char *cell = lab_shown(lab, ((const char **)table->rows.item[r])[c]);
+            if (lab_text_width(cell) > width[c]) width[c] = lab_text_width(cell);
+            if (r > 0 && !is_number(cell)) numbers[c] = false;
+        }
+        total += width[c] + 2;
+    }
+    /* The widest column gives way until the rows fit. */
+    while (total > LAB_TERMINAL_COLUMNS) {
+        int widest = 0;
+        for (int c = 1; c < n; c++)
+            if (width[c] > width[widest]) widest = c;
+        if (width[widest] <= 4) break;
+        width[widest]--;
+        total--;
+    }
+    for (int r = 0; r < table->rows.n; r++) {
+        for (int c = 0; c < n; c++) {
+            fputs("  ", stdout);
+            padded(lab_shown(lab, ((const char **)table->rows.item[r])[c]), width[c], numbers[c]);
+        }
+        fputs("\n", stdout);
+    }
+    lab_print_wrapped(lab, "  ", "  ", table->caption);
+}
+
+static void print_texts(mg_lab *lab, const lab_text_row *row) {
+    heading(lab_shown(lab, row->title));
+    int across = row->n < 3 ? row->n : 3;
+    for (int begin = 0; begin < row->n; begin += across) {
+        int n = row->n - begin < across ? row->n - begin : across, width = (LAB_TERMINAL_COLUMNS - 2 * n) / n;
+        const char *rest[3];
+        for (int i = 0; i < n; i++) {
+            fputs("  ", stdout);
+            padded(lab_shown(lab, row->headings[begin + i]), width, false);
+            rest[i] = lab_shown(lab, row->texts[begin + i]);
+        }
+        fputs("\n", stdout);
+        for (bool more = true; more;) {
+            more = false;
+            for (int i = 0; i < n; i++) {
+                size_t length = line_that_fits(rest[i], width);
+                char *line = lab_format(lab, "%.*s", (int)length, rest[i]);
+                fputs("  ", stdout);
+                padded(line, width, false);
+                rest[i] += length;
+                if (*rest[i] == ' ' || *rest[i] == '\n') rest[i]++;
+                more = more || *rest[i];
+            }
+            fputs("\n", stdout);
+        }
+    }
+}
+
+static void print_block(mg_lab *lab, const lab_block *block) {
+    switch (block->kind) {
+    case LAB_BLOCK_NOTE:
+        fputs("\n", stdout);
+        lab_print_wrapped(lab, "  ", "  ", block->note);
+        break;
+    case LAB_BLOCK_FIGURE:
+        heading(lab_shown(lab, block->figure->title));
+        lab_print_figure(lab, block->figure);
+        lab_print_wrapped(lab, "  ", "  ", block->figure->caption);
+        break;
+    case LAB_BLOCK_HEATMAP:
+        heading(lab_shown(lab, block->heatmap->title));
+        lab_print_heatmap(lab, block->heatmap);
+        lab_print_wrapped(lab, "  ", "  ", block->heatmap->caption);
+        break;
+    case LAB_BLOCK_TABLE: print_table(lab, block->table); break;
+    case LAB_BLOCK_TEXTS: print_texts(lab, block->texts); break;
+    }
+}
+
+void lab_print_results(mg_lab *lab) {
+    heading("Hypotheses");
+    for (int i = 0; i < lab->hypotheses.n; i++)
+        lab_print_wrapped(lab, lab_format(lab, "  %d. ", i + 1), "     ", lab->hypotheses.item[i]);
+    for (int i = 0; i < lab->blocks.n; i++) print_block(lab, lab->blocks.item[i]);
+    print_checks(lab);
+    lab_print_wrapped(lab, "  The report is ", "  ", lab_format(lab, "%s/report.html", lab->settings.out_dir));
+}

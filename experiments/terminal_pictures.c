@@ -1,0 +1,149 @@
+/* Curves and heat maps in characters. */
+#include "lab_private.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { PLOT_COLUMNS = 66, PLOT_ROWS = 14, N_GLYPHS = 6 };
+
+static const char *const glyphs_utf8[N_GLYPHS] = {"●", "○", "▲", "△", "■", "□"};
+static const char *const glyphs_ascii[N_GLYPHS] = {"*", "o", "x", "+", "#", "@"};
+
+/* A grid of glyphs, NULL where nothing is; what is drawn first stays on top. */
+typedef struct grid {
+    const char *at[PLOT_ROWS][PLOT_COLUMNS];
+} grid;
+
+static void put(grid *g, double along_x, double along_y, const char *glyph) {
+    int column = (int)lround(along_x * (PLOT_COLUMNS - 1)), row = (int)lround((1 - along_y) * (PLOT_ROWS - 1));
+    if (column < 0 || column >= PLOT_COLUMNS || row < 0 || row >= PLOT_ROWS || g->at[row][column]) return;
+    g->at[row][column] = glyph;
+}
+
+static void put_series(grid *g, const lab_figure *figure, const lab_series *s, const char *glyph) {
+    const lab_axes *axes = &figure->axes;
+    lab_span x = lab_span_x(figure), y = lab_span_y(figure);
+    for (int i = 0; i < s->n; i++) {
+        if (!lab_can_show(figure, s->x[i], s->y[i])) continue;
+        put(g, lab_along(x, axes->log_x, s->x[i]), lab_along(y, axes->log_y, s->y[i]), glyph);
+    }
+}
+
+static void put_level(grid *g, const lab_figure *figure, double level, const char *dash) {
+    double along = lab_along(lab_span_y(figure), figure->axes.log_y, level);
+    for (int c = 0; c < PLOT_COLUMNS; c += 2) put(g, c / (PLOT_COLUMNS - 1.0), along, dash);
+}
+
+static void print_grid(const grid *g, const lab_figure *figure, bool utf8) {
+    lab_span y = lab_span_y(figure);
+    for (int r = 0; r < PLOT_ROWS; r++) {
+        char tick[16] = "";
+        double along = 1 - r / (PLOT_ROWS - 1.0);
+        if (r == 0 || r == PLOT_ROWS - 1 || r == PLOT_ROWS / 2)
+            snprintf(tick, sizeof tick, "%.3g",
+                     figure->axes.log_y ? y.low * pow(y.high / y.low, along) : y.low + along * (y.high - y.low));
+        printf("%9s %s", tick, utf8 ? "│" : "|");
+        int last = PLOT_COLUMNS;
+        while (last > 0 && !g->at[r][last - 1]) last--;
+        for (int c = 0; c < last; c++) fputs(g->at[r][c] ? g->at[r][c] : " ", stdout);
+        fputs("\n", stdout);
+    }
+    printf("%9s %s", "", utf8 ? "└" : "+");
+    for (int c = 0; c < PLOT_COLUMNS; c++) fputs(utf8 ? "─" : "-", stdout);
+    fputs("\n", stdout);
+}
+
+static void print_bars(mg_lab *lab, const lab_figure *figure, bool utf8) {
+    lab_span y = lab_span_y(figure);
+    for (int i = 0; i < figure->n_places; i++)
+        for (int k = 0; k < figure->series.n; k++) {
+            const lab_series *s = figure->series.item[k];
+            if (s->shape != LAB_SHAPE_BARS) continue;
+            printf("  %-14.14s %-14.14s ", lab_shown(lab, figure->places[i]), lab_shown(lab, s->label));
+            bool shown = lab_can_show(figure, 1, s->y[i]);
+            int length = shown ? (int)lround(36 * lab_along(y, figure->axes.log_y, s->y[i])) : 0;
+            for (int c = 0; c < length && c < 36; c++) fputs(utf8 ? "█" : "#", stdout);
+            printf(" %.4g\n", s->y[i]);
+        }
+}
+
+void lab_print_figure(mg_lab *lab, const lab_figure *figure) {
+    bool utf8 = lab_terminal_utf8();
+    if (figure->places) {
+        print_bars(lab, figure, utf8);
+        return;
+    }
+    const char *const *glyphs = utf8 ? glyphs_utf8 : glyphs_ascii;
+    const char *dash = utf8 ? "╌" : "-";
+    grid g = {0};
+    for (int k = 0, used = 0; k < figure->series.n; k++) {
+        const lab_series *s = figure->series.item[k];
+        if (s->shape == LAB_SHAPE_LEVEL) continue;
+        bool dashed = s->colour == LAB_FLOOR || s->shape == LAB_SHAPE_FIT;
+        put_series(&g, figure, s, dashed ? dash : glyphs[used % N_GLYPHS]);
+        used += !dashed;
+    }
+    for (int k = 0; k < figure->series.n; k++) {
+        const lab_series *s = figure->series.item[k];
+        if (s->shape == LAB_SHAPE_LEVEL) put_level(&g, figure, s->y[0], dash);
+    }
+    lab_print_wrapped(lab, "          ", "          ", figure->axes.y);
+    print_grid(&g, figure, utf8);
+    lab_span x = lab_span_x(figure);
+    printf("%11s%-10.4g%*s%10.4g\n", "", x.low, PLOT_COLUMNS - 20, lab_shown(lab, figure->axes.x), x.high);
+    for (int k = 0, used = 0; k < figure->series.n; k++) {
+        const lab_series *s = figure->series.item[k];
+        bool dashed = s->colour == LAB_FLOOR || s->shape == LAB_SHAPE_FIT;
+        lab_print_wrapped(lab, lab_format(lab, "          %s ", dashed ? dash : glyphs[used % N_GLYPHS]),
+                          "            ", s->label);
+        used += !dashed;
+    }
+}
+
+/* ---- Heat maps ---- */
+
+static const char *const shades_utf8[] = {"░░", "▒▒", "▓▓", "██"};
+static const char *const shades_ascii[] = {"::", "++", "**", "##"};
+enum { N_SHADES = 4, MOST_CELLS = 34 };
+
+static const char *cell_text(const lab_heatmap *map, lab_span span, const lab_panel *panel, int row, int column,
+                             bool utf8) {
+    double value = (double)panel->values[(ptrdiff_t)row * panel->n_columns + column];
+    switch (lab_cell_kind(map, panel, row, column)) {
+    case LAB_CELL_ABSENT: return utf8 ? "· " : ". ";
+    case LAB_CELL_ALARM: return "!!";
+    case LAB_CELL_ZERO: return "0 ";
+    case LAB_CELL_VALUE: break;
+    }
+    if (value == 0) return "0 ";
+    int shade = (int)(N_SHADES * lab_along(span, map->scale.log, value));
+    shade = shade < 0 ? 0 : shade >= N_SHADES ? N_SHADES - 1 : shade;
+    return (utf8 ? shades_utf8 : shades_ascii)[shade];
+}
+
+static void print_panel(mg_lab *lab, const lab_heatmap *map, const lab_panel *panel, bool utf8) {
+    lab_span span = lab_heat_span(map);
+    int stride_r = (panel->n_rows + MOST_CELLS - 1) / MOST_CELLS;
+    int stride_c = (panel->n_columns + MOST_CELLS - 1) / MOST_CELLS;
+    lab_print_wrapped(lab, "  ", "  ", panel->title);
+    for (int r = 0; r < panel->n_rows; r += stride_r) {
+        const char *tick = lab_shown(lab, lab_tick(lab, panel->row_labels, r));
+        int room = 8 - lab_text_width(tick);
+        printf("  %*s%s ", room > 0 ? room : 0, "", tick);
+        for (int c = 0; c < panel->n_columns; c += stride_c) fputs(cell_text(map, span, panel, r, c, utf8), stdout);
+        fputs("\n", stdout);
+    }
+    if (stride_r > 1 || stride_c > 1) printf("  (every %d. row and every %d. column)\n", stride_r, stride_c);
+}
+
+void lab_print_heatmap(mg_lab *lab, const lab_heatmap *map) {
+    bool utf8 = lab_terminal_utf8();
+    for (int p = 0; p < map->panels.n; p++) print_panel(lab, map, map->panels.item[p], utf8);
+    lab_span span = lab_heat_span(map);
+    const char *const *shades = utf8 ? shades_utf8 : shades_ascii;
+    printf("  %s %.3g", shades[0], span.low);
+    for (int i = 1; i < N_SHADES; i++) printf("  %s", shades[i]);
+    printf(" %.3g %s%s   0: exactly 0   %s: does not exist\n", span.high, lab_shown(lab, map->scale.unit),
+           map->scale.log ? ", by its logarithm" : "", utf8 ? "·" : ".");
+    if (lab_heat_has(map, LAB_CELL_ALARM)) fputs("  !!: should not be there, or is not a number\n", stdout);
+}
