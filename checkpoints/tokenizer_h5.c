@@ -1,13 +1,17 @@
 #include "tokenizer_h5.h"
 
+#include "bpe.h"
+
 #include <inttypes.h>
 #include <string.h>
 
 static const char tokens_path[] = MG_TOKENIZER_GROUP "/tokens";   /* uint8: all tokens, one behind the other */
 static const char offsets_path[] = MG_TOKENIZER_GROUP "/offsets"; /* int64: where each starts; and the end */
+static const char merges_path[] = MG_TOKENIZER_GROUP "/merges";   /* uint8: merges.txt; of the kind gpt2 alone */
 
 size_t mg_tokenizer_h5_bytes(const mg_tokenizer *tokenizer) {
     size_t bytes = 0;
+    mg_tokenizer_merges(tokenizer, &bytes);
     for (int id = 0; id < mg_tokenizer_size(tokenizer); id++)
         bytes += mg_tokenizer_token(tokenizer, id).length + sizeof(int64_t);
     return bytes + sizeof(int64_t);
@@ -35,12 +39,19 @@ static mg_status write_tokens(const mg_h5 *h5, const mg_tokenizer *tokenizer) {
     return status;
 }
 
+static mg_status write_merges(const mg_h5 *h5, const mg_tokenizer *tokenizer) {
+    size_t length;
+    const char *merges = mg_tokenizer_merges(tokenizer, &length);
+    return mg_h5_write_data(h5, merges_path, MG_H5_UINT8, 1, &(ptrdiff_t){(ptrdiff_t)length}, merges);
+}
+
 mg_status mg_tokenizer_h5_write(const mg_h5 *h5, const mg_tokenizer *tokenizer) {
     mg_tokenizer_kind kind = mg_tokenizer_get_kind(tokenizer);
     mg_status status = mg_h5_write_group(h5, MG_TOKENIZER_GROUP);
     if (status == MG_OK) status = mg_h5_write_text(h5, MG_TOKENIZER_GROUP, "kind", mg_tokenizer_kind_name(kind));
     if (status == MG_OK) status = mg_h5_write_int(h5, MG_TOKENIZER_GROUP, "size", mg_tokenizer_size(tokenizer));
     if (status == MG_OK && kind != MG_TOKENIZER_NONE) status = write_tokens(h5, tokenizer);
+    if (status == MG_OK && kind == MG_TOKENIZER_GPT2) status = write_merges(h5, tokenizer);
     return status;
 }
 
@@ -70,13 +81,11 @@ static mg_status find_tokens(const mg_h5 *h5, int n, const int64_t *offsets, con
     return mg_h5_error(h5, "%s must start at 0 and end at %td", offsets_path, n_bytes);
 }
 
-static mg_status make_tokenizer(const mg_h5 *h5, mg_tokenizer_kind kind, int n, const mg_token *tokens,
-                                mg_tokenizer **tokenizer) {
-    mg_error why = {0};
-    mg_status status = mg_tokenizer_new(tokenizer, kind, n, tokens, &why);
+/* What a constructor said, as this file's error. */
+static mg_status made(const mg_h5 *h5, mg_status status, const mg_error *why) {
     if (status == MG_OK) return MG_OK;
-    if (status == MG_ERR_MEMORY) return mg_error_set(h5->error, status, "%s", why.message);
-    return mg_h5_error(h5, "the tokenizer is not valid: %s", why.message);
+    if (status == MG_ERR_MEMORY) return mg_error_set(h5->error, status, "%s", why->message);
+    return mg_h5_error(h5, "the tokenizer is not valid: %s", why->message);
 }
 
 static mg_status read_tokens(const mg_h5 *h5, mg_tokenizer_kind kind, int n, mg_tokenizer **tokenizer) {
@@ -91,18 +100,45 @@ static mg_status read_tokens(const mg_h5 *h5, mg_tokenizer_kind kind, int n, mg_
     if (status == MG_OK) status = mg_h5_read_data(h5, offsets_path, MG_H5_INT64, 1, &n_offsets, offsets);
     if (status == MG_OK) status = mg_h5_read_data(h5, tokens_path, MG_H5_UINT8, 1, &n_bytes, bytes);
     if (status == MG_OK) status = find_tokens(h5, n, offsets, bytes, n_bytes, tokens);
-    if (status == MG_OK) status = make_tokenizer(h5, kind, n, tokens, tokenizer);
+    mg_error why = {0};
+    if (status == MG_OK) status = made(h5, mg_tokenizer_new(tokenizer, kind, n, tokens, &why), &why);
     mg_free(tokens);
     mg_free(bytes);
     mg_free(offsets);
     return status;
 }
 
+/* The vocabulary follows from the merges; the tokens in the file are there for other readers. */
+static mg_status read_merges(const mg_h5 *h5, int n, mg_tokenizer **tokenizer) {
+    ptrdiff_t length = 0;
+    mg_status status = mg_h5_read_length(h5, merges_path, MG_H5_UINT8, &length);
+    if (status != MG_OK) return status;
+    char *merges = mg_alloc((size_t)length, 1, "the merges of a tokenizer", h5->error);
+    if (!merges) return MG_ERR_MEMORY;
+    mg_error why = {0};
+    status = mg_h5_read_data(h5, merges_path, MG_H5_UINT8, 1, &length, merges);
+    if (status == MG_OK) status = made(h5, mg_tokenizer_new_gpt2(tokenizer, merges, (size_t)length, &why), &why);
+    mg_free(merges);
+    if (status != MG_OK || mg_tokenizer_size(*tokenizer) == n) return status;
+    status = mg_h5_error(h5, "%s makes %d tokens, but the model's vocab_size is %d", merges_path,
+                         mg_tokenizer_size(*tokenizer), n);
+    mg_tokenizer_free(*tokenizer);
+    *tokenizer = NULL;
+    return status;
+}
+
 mg_status mg_tokenizer_h5_read(const mg_h5 *h5, int vocab_size, mg_tokenizer **tokenizer) {
     *tokenizer = NULL;
     mg_tokenizer_kind kind;
+    mg_error why = {0};
     mg_status status = mg_tokenizer_h5_kind(h5, vocab_size, &kind);
     if (status != MG_OK) return status;
-    if (kind == MG_TOKENIZER_NONE) return make_tokenizer(h5, kind, vocab_size, NULL, tokenizer);
+    switch (kind) {
+    case MG_TOKENIZER_GPT2: return read_merges(h5, vocab_size, tokenizer);
+    case MG_TOKENIZER_NONE: return made(h5, mg_tokenizer_new(tokenizer, kind, vocab_size, NULL, &why), &why);
+    case MG_TOKENIZER_CHAR:
+    case MG_TOKENIZER_WORD:
+    case MG_TOKENIZER_GRAMMAR: break;
+    }
     return read_tokens(h5, kind, vocab_size, tokenizer);
 }
