@@ -51,6 +51,9 @@ if(MASKGRAD_SANITIZE)
                                                     -fno-omit-frame-pointer)
     target_link_options(maskgrad_build INTERFACE -fsanitize=address,undefined)
 endif()
+if(MASKGRAD_FUZZ)
+    target_compile_options(maskgrad_build INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 
 # maskgrad_library(NAME DIR folder [USES targets below] [SYSTEM libraries that only this folder includes])
 # makes NAME of the folder's .c files, and NAME_f64, the same in double precision.
