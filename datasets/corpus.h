@@ -9,7 +9,7 @@ typedef struct mg_data_options {
     const char *tokens;            /* "char", "word", "gpt2"; NULL: "char" (a grammar brings its own) */
     const char *column;            /* of a CSV whose rows are documents */
     const char *merges;            /* for "gpt2": merges.txt */
-    double validation;             /* the last share of the tokens; 0.1 */
+    double validation;             /* the last share of the tokens, 0.1; 0: validate on the training tokens */
     ptrdiff_t grammar_size;        /* words to draw from a grammar; 1,000,000 */
     uint64_t seed;                 /* of that draw */
     const mg_tokenizer *tokenizer; /* encode with this one instead of making one: the data meets an existing model */
@@ -29,7 +29,8 @@ typedef struct mg_corpus {
 } mg_corpus;
 
 /* What kind of file it is, is read from its content: a CSV with the header state,word,next,weight is a grammar; with
- * options->column it is a CSV of documents; else text. */
+ * options->column it is a CSV of documents, which are joined by newlines; else text. A grammar whose tokens are asked
+ * to be characters or the like is spelled out as text, and its corpus has no grammar. Errors name the file. */
 MG_API mg_status mg_corpus_load(mg_corpus **corpus, const mg_data_options *options, mg_error *error);
 MG_API void mg_corpus_free(mg_corpus *corpus);
 /* Whether each split holds at least one window of block_size inputs and their targets (block_size + 1 tokens); if not,

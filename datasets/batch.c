@@ -1,0 +1,40 @@
+/* Windows of a corpus. */
+#include "corpus.h"
+
+#include <string.h>
+
+/* A split as tokens begin … begin + n - 1. Without validation tokens, validation reads the training tokens. */
+typedef struct part {
+    ptrdiff_t begin, n;
+} part;
+
+static part part_of(const mg_corpus *corpus, mg_split split) {
+    if (split == MG_TRAIN || corpus->n_train == corpus->n) return (part){0, corpus->n_train};
+    return (part){corpus->n_train, corpus->n - corpus->n_train};
+}
+
+mg_status mg_corpus_check(const mg_corpus *corpus, ptrdiff_t block_size, mg_error *error) {
+    for (int split = MG_TRAIN; split <= MG_VALIDATION; split++) {
+        part p = part_of(corpus, (mg_split)split);
+        if (p.n > block_size) continue;
+        return mg_error_set(error, MG_ERR_INPUT,
+                            "the %s split of %s holds %td tokens and needs block size + 1 = %td; use a longer file%s a "
+                            "smaller --block-size%s",
+                            split == MG_TRAIN ? "training" : "validation", corpus->name, p.n, block_size + 1,
+                            split == MG_TRAIN ? " or" : ",",
+                            split == MG_TRAIN ? "" : " or --validation 0 to validate on the training tokens");
+    }
+    return MG_OK;
+}
+
+void mg_corpus_batch(const mg_corpus *corpus, mg_split split, mg_rng rng, ptrdiff_t B, ptrdiff_t T, int *ids,
+                     int *targets) {
+    part p = part_of(corpus, split);
+    MG_CHECK(B >= 1 && T >= 1 && p.n > T, "a batch of %td windows of %td tokens, from %td tokens", B, T, p.n);
+    for (ptrdiff_t b = 0; b < B; b++) {
+        ptrdiff_t offset = (ptrdiff_t)mg_rng_below(rng, (uint64_t)b, (uint64_t)(p.n - T));
+        const int *window = corpus->ids + p.begin + offset;
+        memcpy(ids + b * T, window, (size_t)T * sizeof *ids);
+        memcpy(targets + b * T, window + 1, (size_t)T * sizeof *targets);
+    }
+}

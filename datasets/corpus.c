@@ -1,0 +1,273 @@
+#include "corpus.h"
+
+#include "csv_table.h"
+#include "heap.h"
+#include "quote.h"
+#include "read_text.h"
+#include "tokenizer_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+mg_data_options mg_data_defaults(void) {
+    return (mg_data_options){.validation = 0.1, .grammar_size = 1000000, .seed = 1337};
+}
+
+/* One sentence more for the user. */
+static void warn(mg_corpus *corpus, const char *format, ...) MG_PRINTF(2, 3);
+static void warn(mg_corpus *corpus, const char *format, ...) {
+    size_t at = strlen(corpus->warning);
+    if (at > 0 && at + 2 < sizeof corpus->warning) at += (size_t)sprintf(corpus->warning + at, "; ");
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(corpus->warning + at, sizeof corpus->warning - at, format, arguments);
+    va_end(arguments);
+}
+
+/* The same error, with the file's name before it. */
+static mg_status name_the_file(const mg_data_options *options, mg_status status, const mg_error *inner,
+                               mg_error *error) {
+    return mg_error_set(error, status, "%s: %s", options->path, inner->message);
+}
+
+/* ---- Text ---- */
+
+static mg_status make_tokenizer(mg_corpus *corpus, const mg_data_options *options, mg_tokenizer_kind kind,
+                                const char *text, size_t length, mg_error *error) {
+    switch (kind) {
+    case MG_TOKENIZER_CHAR:
+    case MG_TOKENIZER_WORD: return mg_tokenizer_from_text(&corpus->tokenizer, kind, text, length, error);
+    case MG_TOKENIZER_GPT2:
+        return mg_error_set(error, MG_ERR_INPUT, "gpt2 tokens need their merges (merges.txt)%s",
+                            options->merges ? ", which this build cannot read" : "");
+    case MG_TOKENIZER_GRAMMAR:
+        return mg_error_set(
+            error, MG_ERR_INPUT,
+            "grammar tokens come with a grammar, and the header of this file is not state,word,next,weight");
+    case MG_TOKENIZER_NONE: break;
+    }
+    return mg_error_set(error, MG_ERR_INPUT, "a text needs tokens: char, word or gpt2");
+}
+
+static void count_carriage_returns(mg_corpus *corpus, const char *text, size_t length) {
+    size_t n = 0;
+    for (size_t i = 0; i < length; i++) n += text[i] == '\r';
+    if (n > 0) warn(corpus, "%s has %zu carriage returns (\\r), which are kept as tokens", corpus->name, n);
+}
+
+static mg_status encode_text(mg_corpus *corpus, const mg_data_options *options, mg_tokenizer_kind kind,
+                             const char *text, size_t length, mg_error *error) {
+    mg_error inner;
+    mg_status status = MG_OK;
+    if (options->tokenizer) {
+        corpus->tokenizer = mg_tokenizer_share(options->tokenizer);
+    } else {
+        status = make_tokenizer(corpus, options, kind, text, length, &inner);
+    }
+    size_t n = 0;
+    if (status == MG_OK) status = mg_tokenizer_encode(corpus->tokenizer, text, length, &corpus->ids, &n, &inner);
+    corpus->n = (ptrdiff_t)n;
+    return status == MG_OK ? MG_OK : name_the_file(options, status, &inner, error);
+}
+
+static mg_status load_text(mg_corpus *corpus, const mg_data_options *options, mg_tokenizer_kind kind, const char *text,
+                           size_t length, mg_error *error) {
+    if (length >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) {
+        warn(corpus, "the byte order mark at the start of %s is left out", corpus->name);
+        text += 3;
+        length -= 3;
+    }
+    count_carriage_returns(corpus, text, length);
+    return encode_text(corpus, options, kind, text, length, error);
+}
+
+/* ---- CSV of documents ---- */
+
+static mg_status join_documents(const mg_csv_table *table, int column, char **text, size_t *length, mg_error *error) {
+    size_t total = 0, at = 0;
+    ptrdiff_t n = mg_csv_rows(table);
+    for (ptrdiff_t row = 0; row < n; row++) total += mg_csv_cell(table, row, column).length + 1;
+    *text = mg_alloc(total, 1, "the documents of a CSV file", error);
+    if (!*text) return MG_ERR_MEMORY;
+    for (ptrdiff_t row = 0; row < n; row++) {
+        mg_token cell = mg_csv_cell(table, row, column);
+        if (row > 0) (*text)[at++] = '\n';
+        memcpy(*text + at, cell.bytes, cell.length);
+        at += cell.length;
+    }
+    *length = at;
+    return MG_OK;
+}
+
+static mg_status load_documents(mg_corpus *corpus, const mg_data_options *options, mg_tokenizer_kind kind,
+                                const char *csv, size_t length, mg_error *error) {
+    mg_csv_table *table;
+    mg_status status = mg_csv_parse(&table, csv, length, options->path, false, error);
+    if (status != MG_OK) return status;
+    int column = mg_csv_find(table, options->column);
+    char *text = NULL, names[512];
+    mg_csv_column_names(table, names, sizeof names);
+    if (column < 0) {
+        status = mg_error_set(error, MG_ERR_INPUT, "%s has no column '%s'; it has: %s", options->path, options->column,
+                              names);
+    } else if (mg_csv_rows(table) == 0) {
+        status = mg_error_set(error, MG_ERR_FORMAT, "%s has a header but no rows", options->path);
+    } else {
+        status = join_documents(table, column, &text, &length, error);
+    }
+    mg_csv_free(table);
+    if (status == MG_OK) count_carriage_returns(corpus, text, length);
+    if (status == MG_OK) status = encode_text(corpus, options, kind, text, length, error);
+    mg_free(text);
+    return status;
+}
+
+/* ---- Grammar ---- */
+
+/* Three of the four names are enough: then a mistake in the fourth is reported, and not taken for text. */
+static bool looks_like_a_grammar(const char *text, size_t length) {
+    const char *const names[] = {"state", "word", "next", "weight"};
+    size_t header = 0;
+    while (header < length && text[header] != '\n' && text[header] != '\r') header++;
+    mg_csv_table *table;
+    if (mg_csv_parse(&table, text, header, "", true, NULL) != MG_OK) return false;
+    int found = 0;
+    for (int i = 0; i < 4; i++) found += mg_csv_find(table, names[i]) >= 0;
+    mg_csv_free(table);
+    return found >= 3;
+}
+
+static mg_status grammar_tokenizer(const mg_grammar *grammar, mg_tokenizer **tokenizer, mg_error *error) {
+    int n = mg_grammar_words(grammar);
+    mg_token *tokens = mg_alloc((size_t)n, sizeof *tokens, "the words of a grammar", error);
+    if (!tokens) return MG_ERR_MEMORY;
+    for (int i = 0; i < n; i++)
+        tokens[i] = (mg_token){mg_grammar_word(grammar, i), strlen(mg_grammar_word(grammar, i))};
+    mg_status status = mg_tokenizer_new(tokenizer, MG_TOKENIZER_GRAMMAR, n, tokens, error);
+    mg_free(tokens);
+    return status;
+}
+
+/* A model knows a grammar's words by their numbers: they must be the same in both. */
+static mg_status check_same_words(const mg_data_options *options, const mg_tokenizer *ours, mg_error *error) {
+    const mg_tokenizer *theirs = options->tokenizer;
+    int n = mg_tokenizer_size(ours), n_theirs = mg_tokenizer_size(theirs);
+    for (int i = 0; i < n && i < n_theirs; i++) {
+        mg_token a = mg_tokenizer_token(ours, i), b = mg_tokenizer_token(theirs, i);
+        if (a.length == b.length && memcmp(a.bytes, b.bytes, a.length) == 0) continue;
+        return mg_error_set(error, MG_ERR_INPUT, "word %d of %s is %s, but the model's is %s: it knows another grammar",
+                            i, options->path, mg_quote(a).text, mg_quote(b).text);
+    }
+    if (n != n_theirs)
+        return mg_error_set(error, MG_ERR_INPUT, "%s has %d words, but the model's grammar has %d", options->path, n,
+                            n_theirs);
+    return MG_OK;
+}
+
+/* The sentences as text, for tokens that are not the grammar's own. */
+static mg_status spell_out(mg_corpus *corpus, const mg_data_options *options, mg_tokenizer_kind kind, mg_error *error) {
+    char *text;
+    size_t length;
+    mg_status status = mg_tokenizer_decode(corpus->tokenizer, corpus->ids, (size_t)corpus->n, &text, &length, error);
+    if (status != MG_OK) return status;
+    mg_tokenizer_free(corpus->tokenizer);
+    mg_grammar_free(corpus->grammar);
+    mg_free(corpus->ids);
+    corpus->tokenizer = NULL;
+    corpus->grammar = NULL;
+    corpus->ids = NULL;
+    warn(corpus, "the words of %s are spelled out as %s tokens, for which the best possible loss is not known",
+         corpus->name, mg_tokenizer_kind_name(kind));
+    status = encode_text(corpus, options, kind, text, length, error);
+    mg_free(text);
+    return status;
+}
+
+static mg_status load_grammar(mg_corpus *corpus, const mg_data_options *options, mg_tokenizer_kind kind,
+                              const char *csv, size_t length, mg_error *error) {
+    if (options->grammar_size < 2 || options->grammar_size > 1 << 30)
+        return mg_error_set(error, MG_ERR_INPUT, "%td words to draw from %s: between 2 and %d are possible",
+                            options->grammar_size, options->path, 1 << 30);
+    mg_status status = mg_grammar_parse(&corpus->grammar, csv, length, options->path, error);
+    if (status == MG_OK) status = grammar_tokenizer(corpus->grammar, &corpus->tokenizer, error);
+    if (status == MG_OK && options->tokenizer && kind == MG_TOKENIZER_GRAMMAR)
+        status = check_same_words(options, corpus->tokenizer, error);
+    if (status != MG_OK) return status;
+    corpus->n = options->grammar_size;
+    corpus->ids = mg_alloc((size_t)corpus->n, sizeof *corpus->ids, "the words drawn from a grammar", error);
+    if (!corpus->ids) return MG_ERR_MEMORY;
+    mg_grammar_sample(corpus->grammar, options->seed, corpus->ids, corpus->n);
+    uint64_t draw[2] = {options->seed, (uint64_t)options->grammar_size};
+    corpus->hash = mg_fnv1a(corpus->hash, draw, sizeof draw);
+    return kind == MG_TOKENIZER_GRAMMAR ? MG_OK : spell_out(corpus, options, kind, error);
+}
+
+/* ---- All of it ---- */
+
+static mg_status choose_kind(const mg_data_options *options, bool is_grammar, mg_tokenizer_kind *kind,
+                             mg_error *error) {
+    *kind = is_grammar ? MG_TOKENIZER_GRAMMAR : MG_TOKENIZER_CHAR;
+    if (options->tokenizer) {
+        *kind = mg_tokenizer_get_kind(options->tokenizer);
+    } else if (options->tokens) {
+        return mg_tokenizer_kind_parse(kind, options->tokens, error);
+    }
+    return MG_OK;
+}
+
+static mg_status split(mg_corpus *corpus, const mg_data_options *options, mg_error *error) {
+    if (corpus->n < 2)
+        return mg_error_set(error, MG_ERR_INPUT,
+                            "%s is too short: it has %td tokens, and an input and its target are 2", options->path,
+                            corpus->n);
+    corpus->n_train = corpus->n - (ptrdiff_t)((double)corpus->n * options->validation);
+    return MG_OK;
+}
+
+static mg_status load(mg_corpus *corpus, const mg_data_options *options, mg_error *error) {
+    if (!(options->validation >= 0 && options->validation < 1))
+        return mg_error_set(error, MG_ERR_INPUT, "validation is a share of the tokens: %g is not in [0, 1)",
+                            options->validation);
+    const char *slash = strrchr(options->path, '/');
+    corpus->name = mg_strdup(slash ? slash + 1 : options->path, error);
+    if (!corpus->name) return MG_ERR_MEMORY;
+    char *text;
+    size_t length;
+    mg_status status = mg_read_text(options->path, &text, &length, error);
+    if (status != MG_OK) return status;
+    corpus->hash = mg_fnv1a(MG_FNV_START, text, length);
+    bool is_grammar = !options->column && looks_like_a_grammar(text, length);
+    mg_tokenizer_kind kind;
+    status = choose_kind(options, is_grammar, &kind, error);
+    if (status == MG_OK) {
+        if (options->column) {
+            status = load_documents(corpus, options, kind, text, length, error);
+        } else if (is_grammar) {
+            status = load_grammar(corpus, options, kind, text, length, error);
+        } else {
+            status = load_text(corpus, options, kind, text, length, error);
+        }
+    }
+    mg_free(text);
+    return status == MG_OK ? split(corpus, options, error) : status;
+}
+
+mg_status mg_corpus_load(mg_corpus **corpus, const mg_data_options *options, mg_error *error) {
+    *corpus = mg_alloc_zero(1, sizeof **corpus, "a corpus", error);
+    if (!*corpus) return MG_ERR_MEMORY;
+    mg_status status = load(*corpus, options, error);
+    if (status != MG_OK) {
+        mg_corpus_free(*corpus);
+        *corpus = NULL;
+    }
+    return status;
+}
+
+void mg_corpus_free(mg_corpus *corpus) {
+    if (!corpus) return;
+    mg_free(corpus->name);
+    mg_free(corpus->ids);
+    mg_tokenizer_free(corpus->tokenizer);
+    mg_grammar_free(corpus->grammar);
+    mg_free(corpus);
+}

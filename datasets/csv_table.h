@@ -1,0 +1,30 @@
+/* A CSV file as a table of cells (RFC 4180, read by libcsv in strict mode). */
+#ifndef MASKGRAD_CSV_TABLE_H
+#define MASKGRAD_CSV_TABLE_H
+
+#include "tokenizer.h"
+
+#include <stdbool.h>
+
+typedef struct mg_csv_table mg_csv_table;
+
+enum { MG_CSV_LONGEST_FIELD = 16 << 20 }; /* bytes */
+
+/* The first record is the header. A byte order mark is skipped, blank lines are too. `trim` drops the spaces around
+ * unquoted fields, which RFC 4180 counts as content. Refused with `name` and the line: bad quoting (with the line where
+ * the field began), a record with more or fewer fields than the header, a repeated column, a field that is too long, no
+ * header. */
+mg_status mg_csv_parse(mg_csv_table **table, const char *bytes, size_t length, const char *name, bool trim,
+                       mg_error *error);
+void mg_csv_free(mg_csv_table *table);
+
+int mg_csv_columns(const mg_csv_table *table);
+ptrdiff_t mg_csv_rows(const mg_csv_table *table); /* without the header */
+/* The bytes of a cell are 0-terminated besides, and live as long as the table. Row -1 is the header. */
+mg_token mg_csv_cell(const mg_csv_table *table, ptrdiff_t row, int column);
+ptrdiff_t mg_csv_line(const mg_csv_table *table, ptrdiff_t row); /* where it begins, from 1 */
+int mg_csv_find(const mg_csv_table *table, const char *column);  /* its number, or -1 */
+/* "a, b, c", for messages. */
+void mg_csv_column_names(const mg_csv_table *table, char *text, size_t room);
+
+#endif

@@ -1,0 +1,203 @@
+/* What the best possible predictor does. */
+#include "beliefs.h"
+#include "grammar_internal.h"
+
+#include "heap.h"
+
+#include <math.h>
+#include <string.h>
+
+double mg_grammar_filter(const mg_grammar *g, const double *belief, int word, double *next) {
+    double p = 0;
+    for (int s = 0; s < g->states.n; s++) next[s] = 0;
+    for (ptrdiff_t i = g->word_first[word]; i < g->word_first[word + 1]; i++) {
+        const mg_arc *arc = &g->word_arc[i];
+        double joint = belief[arc->state] * arc->p;
+        next[arc->next] += joint;
+        p += joint;
+    }
+    if (p == 0) return 0;
+    for (int s = 0; s < g->states.n; s++) next[s] /= p;
+    return p;
+}
+
+double mg_grammar_word_entropy(const mg_grammar *g, const double *belief) {
+    double entropy = 0;
+    for (int word = 0; word < g->words.n; word++) {
+        double p = 0;
+        for (ptrdiff_t i = g->word_first[word]; i < g->word_first[word + 1]; i++)
+            p += belief[g->word_arc[i].state] * g->word_arc[i].p;
+        if (p > 0) entropy -= p * log(p);
+    }
+    return entropy;
+}
+
+/* belief = the belief after `word`; where the word was impossible, what it says of the state on its own. Returns its
+ * probability. */
+static double observe(const mg_grammar *g, double *belief, int word) {
+    double next[MG_GRAMMAR_MAX_STATES];
+    double p = mg_grammar_filter(g, belief, word, next);
+    if (p == 0) mg_grammar_filter(g, g->stationary, word, next);
+    memcpy(belief, next, (size_t)g->states.n * sizeof *next);
+    return p;
+}
+
+void mg_grammar_bayes_loss(const mg_grammar *g, const int *ids, const int *targets, ptrdiff_t T, double *loss) {
+    double belief[MG_GRAMMAR_MAX_STATES], ignored[MG_GRAMMAR_MAX_STATES];
+    memcpy(belief, g->stationary, (size_t)g->states.n * sizeof *belief);
+    for (ptrdiff_t t = 0; t < T; t++) {
+        MG_CHECK(ids[t] >= 0 && ids[t] < g->words.n && targets[t] >= 0 && targets[t] < g->words.n,
+                 "position %td: words %d and %d, but the grammar has %d", t, ids[t], targets[t], g->words.n);
+        observe(g, belief, ids[t]);
+        double p = mg_grammar_filter(g, belief, targets[t], ignored);
+        loss[t] = p > 0 ? -log(p) : INFINITY;
+    }
+}
+
+/* ---- The mean over sampled walks, where the beliefs are too many. ---- */
+
+enum { SAMPLED_WORDS = 1 << 20, FEWEST_WINDOWS = 1000, MOST_WINDOWS = 20000, RATE_WARM_UP = 1000 };
+
+/* A walker whose state is hidden and an observer who sees its words. */
+typedef struct walk {
+    const mg_grammar *grammar;
+    mg_rng rng;
+    uint64_t n_drawn;
+    int state;
+    double belief[MG_GRAMMAR_MAX_STATES];
+} walk;
+
+/* Both forget: the state is drawn from the stationary distribution. */
+static void restart(walk *w) {
+    const mg_grammar *g = w->grammar;
+    double u = mg_rng_uniform(w->rng, w->n_drawn++);
+    for (w->state = 0; w->state < g->states.n - 1 && u >= g->stationary[w->state]; w->state++)
+        u -= g->stationary[w->state];
+    memcpy(w->belief, g->stationary, (size_t)g->states.n * sizeof *w->belief);
+}
+
+static void advance(walk *w) {
+    const mg_arc *arc = mg_grammar_draw(w->grammar, w->state, mg_rng_uniform(w->rng, w->n_drawn++));
+    observe(w->grammar, w->belief, arc->word);
+    w->state = arc->next;
+}
+
+static double sampled_rate(const mg_grammar *g) {
+    walk w = {.grammar = g, .rng = {0, MG_STREAM_GRAMMAR, 1}};
+    double sum = 0;
+    restart(&w);
+    for (int i = 0; i < RATE_WARM_UP; i++) advance(&w);
+    for (int i = 0; i < SAMPLED_WORDS; i++) {
+        advance(&w);
+        sum += mg_grammar_word_entropy(g, w.belief);
+    }
+    return sum / SAMPLED_WORDS;
+}
+
+/* The entropy of the next word stands for the loss: the same mean, with less noise. */
+static void sampled_floor(const mg_grammar *g, ptrdiff_t T, double *floor, double *standard_error) {
+    ptrdiff_t n_windows = SAMPLED_WORDS / T;
+    if (n_windows < FEWEST_WINDOWS) n_windows = FEWEST_WINDOWS;
+    if (n_windows > MOST_WINDOWS) n_windows = MOST_WINDOWS;
+    walk w = {.grammar = g, .rng = {0, MG_STREAM_GRAMMAR, 2}};
+    double sum = 0, squares = 0;
+    for (ptrdiff_t t = 0; t < T; t++) floor[t] = 0;
+    for (ptrdiff_t window = 0; window < n_windows; window++) {
+        double mean = 0;
+        restart(&w);
+        for (ptrdiff_t t = 0; t < T; t++) {
+            advance(&w);
+            double entropy = mg_grammar_word_entropy(g, w.belief);
+            floor[t] += entropy / (double)n_windows;
+            mean += entropy / (double)T;
+        }
+        sum += mean;
+        squares += mean * mean;
+    }
+    double n = (double)n_windows, variance = (squares - sum * sum / n) / (n - 1);
+    *standard_error = variance > 0 ? sqrt(variance / n) : 0;
+}
+
+/* ---- Exactly, by the chain of beliefs. ---- */
+
+static double mean_entropy(const mg_beliefs *b, const double *share) {
+    double mean = 0;
+    for (ptrdiff_t i = 0; i < b->n; i++) mean += share[i] * b->entropy[i];
+    return mean;
+}
+
+/* Two distributions over beliefs, the first of them certain of belief 0. */
+static mg_status new_shares(const mg_beliefs *b, double *share[2], mg_error *error) {
+    for (int i = 0; i < 2; i++)
+        share[i] = mg_alloc_zero((size_t)b->n, sizeof **share, "the beliefs of a grammar", error);
+    if (!share[0] || !share[1]) return MG_ERR_MEMORY;
+    share[0][0] = 1;
+    return MG_OK;
+}
+
+static void step(const mg_beliefs *b, double *share[2]) {
+    mg_beliefs_step(b, share[0], share[1]);
+    double *swap = share[0];
+    share[0] = share[1];
+    share[1] = swap;
+}
+
+mg_status mg_grammar_floor(const mg_grammar *g, ptrdiff_t T, double *floor, double *standard_error, bool *is_exact,
+                           mg_error *error) {
+    MG_CHECK(T >= 1, "a window of %td positions", T);
+    mg_beliefs beliefs;
+    double *share[2] = {NULL, NULL};
+    mg_status status = mg_beliefs_enumerate(g, T, &beliefs, is_exact, error);
+    if (status == MG_OK && *is_exact) status = new_shares(&beliefs, share, error);
+    for (ptrdiff_t t = 0; t < T && status == MG_OK && *is_exact; t++) {
+        step(&beliefs, share);
+        floor[t] = mean_entropy(&beliefs, share[0]);
+    }
+    mg_beliefs_free(&beliefs);
+    mg_free(share[0]);
+    mg_free(share[1]);
+    *standard_error = 0;
+    if (status == MG_OK && !*is_exact) sampled_floor(g, T, floor, standard_error);
+    return status;
+}
+
+/* The mean entropy falls from step to step (a longer past never hurts) to the rate; where it stands still, it is it. */
+static mg_status limit(const mg_beliefs *b, double *rate, bool *is_exact, mg_error *error) {
+    enum { STILL = 100, MOST_STEPS = 20000 };
+    double *share[2] = {NULL, NULL};
+    mg_status status = new_shares(b, share, error);
+    int still = 0;
+    *rate = INFINITY;
+    for (int i = 0; i < MOST_STEPS && still < STILL && status == MG_OK; i++) {
+        step(b, share);
+        double now = mean_entropy(b, share[0]);
+        still = fabs(now - *rate) < 1e-13 ? still + 1 : 0;
+        *rate = now;
+    }
+    *is_exact = still == STILL;
+    mg_free(share[0]);
+    mg_free(share[1]);
+    return status;
+}
+
+/* Shannon 1948, theorem 5 and section 7: where state and word determine the next state, an unknown first state costs
+ * a bounded amount once, so that the rate is the stationary mean of the state's entropy. */
+static double unifilar_rate(const mg_grammar *g) {
+    double rate = 0;
+    for (ptrdiff_t i = 0; i < g->n_arcs; i++) rate -= g->stationary[g->arc[i].state] * g->arc[i].p * log(g->arc[i].p);
+    return rate;
+}
+
+double mg_grammar_entropy_rate(const mg_grammar *g, bool *is_exact) {
+    *is_exact = true;
+    if (g->is_unifilar) return unifilar_rate(g);
+    mg_beliefs beliefs;
+    mg_error error;
+    double rate = 0;
+    mg_status status = mg_beliefs_enumerate(g, -1, &beliefs, is_exact, &error);
+    if (status == MG_OK && *is_exact) status = limit(&beliefs, &rate, is_exact, &error);
+    mg_beliefs_free(&beliefs);
+    if (status != MG_OK)
+        mg_fail(MG_FAILURE_MEMORY, __FILE__, __LINE__, "the entropy rate of a grammar: %s", error.message);
+    return *is_exact ? rate : sampled_rate(g);
+}
