@@ -1,5 +1,6 @@
 #include "corpus.h"
 
+#include "bpe.h"
 #include "csv_table.h"
 #include "heap.h"
 #include "quote.h"
@@ -38,8 +39,8 @@ static mg_status make_tokenizer(mg_corpus *corpus, const mg_data_options *option
     case MG_TOKENIZER_CHAR:
     case MG_TOKENIZER_WORD: return mg_tokenizer_from_text(&corpus->tokenizer, kind, text, length, error);
     case MG_TOKENIZER_GPT2:
-        return mg_error_set(error, MG_ERR_INPUT, "gpt2 tokens need their merges (merges.txt)%s",
-                            options->merges ? ", which this build cannot read" : "");
+        if (options->merges) return mg_tokenizer_load_gpt2(&corpus->tokenizer, options->merges, error);
+        return mg_error_set(error, MG_ERR_INPUT, "gpt2 tokens need their merges: give a merges.txt");
     case MG_TOKENIZER_GRAMMAR:
         return mg_error_set(
             error, MG_ERR_INPUT,

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { LONGEST_FEED = 1 << 16 };
+
 struct mg_csv_table {
     char *text; /* all cells, each with a 0 behind it */
     size_t length, text_room;
@@ -28,7 +30,6 @@ typedef struct reader {
     ptrdiff_t line;        /* the line that is being fed, from 1 */
     ptrdiff_t record_line; /* where the current record began */
     ptrdiff_t field_line;  /* where the current field began */
-    size_t field_bytes;    /* fed since then */
     size_t n_fields;       /* of the current record so far */
     bool in_record;
 } reader;
@@ -47,7 +48,6 @@ static void on_field(void *field, size_t length, void *context) {
     reader *r = context;
     mg_csv_table *t = r->table;
     r->field_line = r->line;
-    r->field_bytes = 0;
     r->n_fields++;
     if (r->status != MG_OK) return;
     void *text = t->text, *start = t->start;
@@ -112,9 +112,9 @@ static mg_status bad_quoting(const reader *r, bool at_end) {
         r->name, r->line, r->field_line);
 }
 
-/* The end of the line that begins at `at`, its \n, \r\n or \r included; at most the longest field further. */
+/* The end of the line that begins at `at`, its \n, \r\n or \r included; at most some way further. */
 static size_t line_end(const char *bytes, size_t at, size_t length, bool *is_whole) {
-    size_t limit = length - at > MG_CSV_LONGEST_FIELD ? at + MG_CSV_LONGEST_FIELD : length;
+    size_t limit = length - at > LONGEST_FEED ? at + LONGEST_FEED : length;
     while (at < limit && bytes[at] != '\n' && bytes[at] != '\r') at++;
     *is_whole = at < limit;
     if (at < limit && bytes[at] == '\r' && at + 1 < length && bytes[at + 1] == '\n') at++;
@@ -125,21 +125,17 @@ static mg_status feed(reader *r, struct csv_parser *parser, const char *bytes, s
     bool is_whole;
     for (size_t at = 0, end; at < length && r->status == MG_OK; at = end) {
         end = line_end(bytes, at, length, &is_whole);
-        if (!r->in_record) {
-            r->record_line = r->field_line = r->line;
-            r->field_bytes = 0;
-        }
+        if (!r->in_record) r->record_line = r->field_line = r->line;
         r->in_record = r->in_record || (bytes[at] != '\n' && bytes[at] != '\r');
-        r->field_bytes += end - at;
         if (csv_parse(parser, bytes + at, end - at, on_field, on_record, r) != end - at) {
             if (csv_error(parser) == CSV_EPARSE) return bad_quoting(r, false);
             return mg_error_set(r->error, MG_ERR_MEMORY, "%s, line %td: %s", r->name, r->line,
                                 csv_strerror(csv_error(parser)));
         }
-        if (r->in_record && r->field_bytes >= MG_CSV_LONGEST_FIELD)
+        if (parser->entry_pos > MG_CSV_LONGEST_FIELD)
             return mg_error_set(r->error, MG_ERR_FORMAT,
-                                "%s: the field that begins on line %td is longer than 16 MiB; is a \" missing?",
-                                r->name, r->field_line);
+                                "%s: the field that begins on line %td is longer than %d MiB; is a \" missing?",
+                                r->name, r->field_line, MG_CSV_LONGEST_FIELD >> 20);
         if (is_whole) r->line++;
     }
     if (r->status == MG_OK && csv_fini(parser, on_field, on_record, r) != 0) return bad_quoting(r, true);
