@@ -1,0 +1,345 @@
+#include "corpus.h"
+#include "heap.h"
+
+#include "check.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static mg_error error;
+static char folder[64];
+
+static int make_folder(void **state) {
+    (void)state;
+    snprintf(folder, sizeof folder, "/tmp/maskgrad-corpus-XXXXXX");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state) {
+    (void)state;
+    return rmdir(folder);
+}
+
+/* Write the bytes to a file of the test's folder, load it, and remove it. */
+static mg_status load_bytes(mg_corpus **corpus, mg_data_options options, const char *bytes, size_t length) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/data.txt", folder);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, length, file), length);
+    fclose(file);
+    options.path = path;
+    mg_status status = mg_corpus_load(corpus, &options, &error);
+    remove(path);
+    return status;
+}
+
+static mg_corpus *load(mg_data_options options, const char *text) {
+    mg_corpus *corpus;
+    mg_status status = load_bytes(&corpus, options, text, strlen(text));
+    if (status != MG_OK) print_error("%s\n", error.message);
+    assert_int_equal(status, MG_OK);
+    return corpus;
+}
+
+static void assert_refused(mg_data_options options, const char *bytes, size_t length, mg_status status,
+                           const char *part) {
+    mg_corpus *corpus;
+    assert_int_equal(load_bytes(&corpus, options, bytes, length), status);
+    assert_says(error.message, part);
+    assert_says(error.message, "data.txt");
+    assert_null(corpus);
+}
+
+static void a_text_is_split_and_named(void **state) {
+    (void)state;
+    mg_corpus *c = load(mg_data_defaults(), "abcabcabcabcabcabcab");
+    assert_string_equal(c->name, "data.txt");
+    assert_string_equal(c->warning, "");
+    assert_int_equal(c->n, 20);
+    assert_int_equal(c->n_train, 18);
+    assert_null(c->grammar);
+    for (int i = 0; i < 20; i++) assert_int_equal(c->ids[i], i % 3);
+    mg_corpus_free(c);
+}
+
+/* FNV-1a's published value for "foobar". */
+static void the_hash_is_that_of_the_bytes(void **state) {
+    (void)state;
+    mg_corpus *c = load(mg_data_defaults(), "foobar");
+    assert_true(c->hash == 0x85944171f73967e8u);
+    mg_corpus_free(c);
+}
+
+static void what_a_user_should_know(void **state) {
+    (void)state;
+    mg_corpus *c = load(mg_data_defaults(), "\xEF\xBB\xBF"
+                                            "ab\r\ncd\r\n");
+    assert_int_equal(c->n, 8);
+    assert_says(c->warning, "byte order mark");
+    assert_says(c->warning, "2 carriage returns");
+    mg_corpus_free(c);
+}
+
+static void files_that_cannot_be_used(void **state) {
+    (void)state;
+    mg_data_options o = mg_data_defaults();
+    assert_refused(o, "", 0, MG_ERR_FORMAT, "is empty");
+    assert_refused(o, "\xEF\xBB\xBF", 3, MG_ERR_INPUT, "is empty");
+    assert_refused(o, "a", 1, MG_ERR_INPUT, "too short: it has 1 tokens");
+    assert_refused(o, "ab\0c", 4, MG_ERR_FORMAT, "0 byte at offset 2");
+    assert_refused(o, "ab\xE9 c", 5, MG_ERR_FORMAT, "byte 2 (0xE9)");
+    o.tokens = "bytes";
+    mg_corpus *c;
+    assert_int_equal(load_bytes(&c, o, "abc", 3), MG_ERR_INPUT);
+    assert_says(error.message, "'bytes'");
+    o.tokens = "grammar";
+    assert_refused(o, "abc", 3, MG_ERR_INPUT, "come with a grammar");
+    o.tokens = "gpt2";
+    assert_refused(o, "abc", 3, MG_ERR_INPUT, "merges");
+    o = mg_data_defaults();
+    o.validation = 1;
+    assert_int_equal(load_bytes(&c, o, "abc", 3), MG_ERR_INPUT);
+    assert_says(error.message, "not in [0, 1)");
+    o.validation = NAN;
+    assert_int_equal(load_bytes(&c, o, "abc", 3), MG_ERR_INPUT);
+    o = mg_data_defaults();
+    o.path = folder;
+    assert_int_equal(mg_corpus_load(&c, &o, &error), MG_ERR_IO);
+    assert_says(error.message, "is a directory");
+    o.path = "/no/such/file.txt";
+    assert_int_equal(mg_corpus_load(&c, &o, &error), MG_ERR_IO);
+    assert_says(error.message, "cannot open /no/such/file.txt: No such file");
+}
+
+static void pipes_are_read_to_their_end(void **state) {
+    (void)state;
+    char path[128], command[256];
+    snprintf(path, sizeof path, "%s/pipe", folder);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    snprintf(command, sizeof command, "(for i in 1 2 3; do printf 'abcd'; sleep 0.02; done) > %s &", path);
+    assert_int_equal(system(command), 0);
+    mg_data_options o = mg_data_defaults();
+    o.path = path;
+    mg_corpus *c;
+    assert_int_equal(mg_corpus_load(&c, &o, &error), MG_OK);
+    assert_int_equal(c->n, 12);
+    mg_corpus_free(c);
+    remove(path);
+}
+
+static void documents_are_joined_by_newlines(void **state) {
+    (void)state;
+    mg_data_options o = mg_data_defaults();
+    const char *csv = "id,text\n1,\"one, \"\"two\"\"\"\n2, three \n";
+    const char *expected = "one, \"two\"\n three ";
+    o.column = "text";
+    mg_corpus *c = load(o, csv);
+    char *text;
+    size_t length;
+    assert_int_equal(mg_tokenizer_decode(c->tokenizer, c->ids, (size_t)c->n, &text, &length, &error), MG_OK);
+    assert_string_equal(text, expected);
+    mg_free(text);
+    mg_corpus_free(c);
+    o.column = "body";
+    assert_refused(o, csv, strlen(csv), MG_ERR_INPUT, "has no column 'body'; it has: id, text");
+    o.column = "text";
+    assert_refused(o, "id,text\n", 8, MG_ERR_FORMAT, "no rows");
+    assert_refused(o, "id,text\n1,\"x\n", 13, MG_ERR_FORMAT, "line 2: the quoted field");
+    assert_refused(o, "id,text\n1\n", 10, MG_ERR_FORMAT, "line 2: the number of fields is 1");
+}
+
+static const char coin[] = "state,word,next,weight\nA,heads,A,1\nA,tails,A,1\n";
+
+static void a_grammar_is_known_by_its_header(void **state) {
+    (void)state;
+    mg_data_options o = mg_data_defaults();
+    o.grammar_size = 1000;
+    mg_corpus *c = load(o, coin), *again = load(o, coin);
+    assert_non_null(c->grammar);
+    assert_int_equal(c->n, 1000);
+    assert_int_equal(c->n_train, 900);
+    assert_int_equal(mg_tokenizer_get_kind(c->tokenizer), MG_TOKENIZER_GRAMMAR);
+    assert_memory_equal(c->ids, again->ids, 1000 * sizeof *c->ids);
+    assert_true(c->hash == again->hash);
+    mg_corpus_free(again);
+    o.seed++;
+    again = load(o, coin);
+    assert_memory_not_equal(c->ids, again->ids, 1000 * sizeof *c->ids);
+    assert_true(c->hash != again->hash);
+    mg_corpus_free(again);
+    mg_corpus_free(c);
+    assert_refused(o, "state,word,next\nA,b,A\n", 22, MG_ERR_FORMAT, "the column weight is missing");
+    o.grammar_size = 1;
+    assert_refused(o, coin, strlen(coin), MG_ERR_INPUT, "between 2 and");
+    /* Text about states and words is text. */
+    c = load(mg_data_defaults(), "the state, the word, the next\n");
+    assert_null(c->grammar);
+    mg_corpus_free(c);
+}
+
+static void a_grammar_can_be_spelled_out(void **state) {
+    (void)state;
+    mg_data_options o = mg_data_defaults();
+    o.grammar_size = 100;
+    o.tokens = "char";
+    mg_corpus *c = load(o, coin);
+    assert_null(c->grammar);
+    assert_int_equal(c->n, 100 * 5 + 99);
+    assert_int_equal(mg_tokenizer_get_kind(c->tokenizer), MG_TOKENIZER_CHAR);
+    assert_says(c->warning, "spelled out as char tokens");
+    mg_corpus_free(c);
+}
+
+/* Data for a model that exists is read with the model's tokenizer, or refused. */
+static void data_meets_a_model(void **state) {
+    (void)state;
+    mg_data_options o = mg_data_defaults();
+    mg_corpus *model = load(o, "abcdefgh");
+    o.tokenizer = model->tokenizer;
+    mg_corpus *c = load(o, "hag");
+    assert_int_equal(c->ids[0], 7);
+    assert_int_equal(c->ids[2], 6);
+    assert_refused(o, "hat", 3, MG_ERR_INPUT, "'t' at byte 2");
+    mg_corpus_free(model); /* whoever frees first */
+    assert_int_equal(mg_tokenizer_size(c->tokenizer), 8);
+    mg_corpus_free(c);
+
+    o = mg_data_defaults();
+    o.grammar_size = 10;
+    model = load(o, coin);
+    o.tokenizer = model->tokenizer;
+    c = load(o, coin);
+    assert_non_null(c->grammar);
+    mg_corpus_free(c);
+    const char *other = "state,word,next,weight\nA,heads,A,1\nA,tail,A,1\n";
+    assert_refused(o, other, strlen(other), MG_ERR_INPUT, "'tail', but the model's is 'tails'");
+    const char *longer = "state,word,next,weight\nA,heads,A,1\nA,tails,A,1\nA,edge,A,1\n";
+    assert_refused(o, longer, strlen(longer), MG_ERR_INPUT, "has 3 words, but the model's grammar has 2");
+    mg_corpus_free(model);
+}
+
+static void splits_that_are_too_short(void **state) {
+    (void)state;
+    mg_data_options o = mg_data_defaults();
+    mg_corpus *c = load(o, "abcdefghijklmnopqrstuvwxyzabcdefghijklmn"); /* 40 tokens: 36 and 4 */
+    assert_int_equal(mg_corpus_check(c, 3, &error), MG_OK);
+    assert_int_equal(mg_corpus_check(c, 4, &error), MG_ERR_INPUT);
+    assert_says(error.message, "the validation split of data.txt holds 4 tokens and needs block size + 1 = 5");
+    assert_says(error.message, "--validation 0");
+    assert_int_equal(mg_corpus_check(c, 36, &error), MG_ERR_INPUT);
+    assert_says(error.message, "the training split of data.txt holds 36 tokens and needs block size + 1 = 37");
+    mg_corpus_free(c);
+}
+
+static void block_plus_one_tokens_have_one_window(void **state) {
+    (void)state;
+    enum { T = 8 };
+    mg_data_options o = mg_data_defaults();
+    o.validation = 0;
+    mg_corpus *c = load(o, "abcdefghi");
+    assert_int_equal(mg_corpus_check(c, T, &error), MG_OK);
+    assert_int_equal(mg_corpus_check(c, T + 1, &error), MG_ERR_INPUT);
+    int ids[T], targets[T];
+    for (uint32_t step = 0; step < 20; step++) {
+        mg_corpus_batch(c, step % 2 ? MG_TRAIN : MG_VALIDATION, (mg_rng){1, MG_STREAM_BATCH, step}, 1, T, ids, targets);
+        for (int t = 0; t < T; t++) {
+            assert_int_equal(ids[t], t);
+            assert_int_equal(targets[t], t + 1);
+        }
+    }
+    assert_fails(mg_corpus_batch(c, MG_TRAIN, (mg_rng){0}, 1, T + 1, ids, targets), "from 9 tokens");
+    mg_corpus_free(c);
+}
+
+/* Counting data: the target at t is x[t] + 1; offsets cover all windows of their split alike, and no other. */
+static void windows_are_uniform_and_targets_are_shifted_once(void **state) {
+    (void)state;
+    enum { N = 100, T = 6, B = 50, STEPS = 400 };
+    char text[N + 1];
+    for (int i = 0; i < N; i++) text[i] = (char)(' ' + i % 95);
+    text[N] = '\0';
+    mg_data_options o = mg_data_defaults();
+    o.validation = 0.2;
+    mg_corpus *c = load(o, text);
+    for (int i = 0; i < N; i++) c->ids[i] = i;
+    for (int split = MG_TRAIN; split <= MG_VALIDATION; split++) {
+        int n = split == MG_TRAIN ? 80 : 20, first = split == MG_TRAIN ? 0 : 80, n_windows = n - T;
+        int count[N] = {0}, ids[B * T], targets[B * T];
+        for (uint32_t step = 0; step < STEPS; step++) {
+            mg_corpus_batch(c, (mg_split)split, (mg_rng){7, MG_STREAM_BATCH, step}, B, T, ids, targets);
+            for (int i = 0; i < B * T; i++) assert_int_equal(targets[i], ids[i] + 1);
+            for (int i = 0; i < B * T; i++) assert_int_equal(ids[i], ids[i - i % T] + i % T);
+            for (int b = 0; b < B; b++) count[ids[b * T]]++;
+        }
+        double mean = (double)B * STEPS / n_windows;
+        for (int i = 0; i < N; i++) {
+            bool is_offset = i >= first && i < first + n_windows;
+            assert_close(count[i], is_offset ? mean : 0, is_offset ? 5 * sqrt(mean) : 0);
+        }
+    }
+    mg_corpus_free(c);
+}
+
+static void batches_are_a_function_of_the_rng(void **state) {
+    (void)state;
+    mg_data_options o = mg_data_defaults();
+    o.grammar_size = 1000;
+    mg_corpus *c = load(o, coin);
+    int a[4 * 16], b[4 * 16], targets[4 * 16];
+    mg_corpus_batch(c, MG_TRAIN, (mg_rng){1, MG_STREAM_BATCH, 3}, 4, 16, a, targets);
+    mg_corpus_batch(c, MG_TRAIN, (mg_rng){1, MG_STREAM_BATCH, 4}, 4, 16, b, targets);
+    assert_memory_not_equal(a, b, sizeof a);
+    mg_corpus_batch(c, MG_TRAIN, (mg_rng){1, MG_STREAM_BATCH, 3}, 4, 16, b, targets);
+    assert_memory_equal(a, b, sizeof a);
+    mg_corpus_free(c);
+}
+
+/* A megabyte of text, also of the kinds that have been slow or deep elsewhere, within a second of processor time. */
+static void a_megabyte_is_quick(void **state) {
+    (void)state;
+    enum { LENGTH = 1 << 20 };
+    char *text = mg_alloc(LENGTH, 1, "a test", NULL);
+    for (int shape = 0; shape < 3; shape++) {
+        for (int i = 0; i < LENGTH; i++)
+            text[i] = shape == 0 ? 'a' : shape == 1 ? '^' : "lorem ipsum, dolor sit\n"[(i + i / 977) % 23];
+        for (int kind = 0; kind < 2; kind++) {
+            mg_data_options o = mg_data_defaults();
+            o.tokens = kind ? "word" : "char";
+            clock_t before = clock();
+            mg_corpus *c;
+            mg_status status = load_bytes(&c, o, text, LENGTH);
+            double seconds = (double)(clock() - before) / CLOCKS_PER_SEC;
+            assert_less(seconds, 1);
+            if (shape == 0 && kind == 1) { /* one word: too short */
+                assert_int_equal(status, MG_ERR_INPUT);
+                continue;
+            }
+            assert_int_equal(status, MG_OK);
+            mg_corpus_free(c);
+        }
+    }
+    mg_free(text);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_text_is_split_and_named),
+        cmocka_unit_test(the_hash_is_that_of_the_bytes),
+        cmocka_unit_test(what_a_user_should_know),
+        cmocka_unit_test(files_that_cannot_be_used),
+        cmocka_unit_test(pipes_are_read_to_their_end),
+        cmocka_unit_test(documents_are_joined_by_newlines),
+        cmocka_unit_test(a_grammar_is_known_by_its_header),
+        cmocka_unit_test(a_grammar_can_be_spelled_out),
+        cmocka_unit_test(data_meets_a_model),
+        cmocka_unit_test(splits_that_are_too_short),
+        cmocka_unit_test(block_plus_one_tokens_have_one_window),
+        cmocka_unit_test(windows_are_uniform_and_targets_are_shifted_once),
+        cmocka_unit_test(batches_are_a_function_of_the_rng),
+        cmocka_unit_test(a_megabyte_is_quick),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
