@@ -41,9 +41,10 @@ add_library(maskgrad_warnings INTERFACE)
 target_compile_options(maskgrad_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes
     -Wmissing-prototypes -Wno-unknown-pragmas $<$<BOOL:${MASKGRAD_WERROR}>:-Werror>)
 
-# How everything of ours is built: never -ffast-math, since -inf and NaN mean something here.
+# How everything of ours is built: never -ffast-math, since -inf and NaN mean something here. Nobody reads errno behind
+# sqrt, and without it sqrt is an instruction.
 add_library(maskgrad_build INTERFACE)
-target_compile_options(maskgrad_build INTERFACE -ffp-contract=fast -fopenmp-simd)
+target_compile_options(maskgrad_build INTERFACE -ffp-contract=fast -fno-math-errno -fopenmp-simd)
 target_compile_definitions(maskgrad_build INTERFACE _POSIX_C_SOURCE=200809L MASKGRAD_VERSION="${PROJECT_VERSION}"
     $<$<BOOL:${MASKGRAD_HOSTILE}>:MG_HOSTILE> $<$<BOOL:${MASKGRAD_SANITIZE}>:MG_NO_CLONES>)
 if(MASKGRAD_SANITIZE)

@@ -11,7 +11,7 @@
 #include <math.h>
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(MG_NO_CLONES)
-#define MG_KERNEL __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
+#define MG_KERNEL __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define MG_KERNEL
 #endif

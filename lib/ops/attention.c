@@ -44,13 +44,9 @@ typedef struct saved {
 /* One head of one sequence: where its parts are. */
 typedef struct head {
     const mg_real *q, *k, *v;
-    ptrdiff_t q_stride, k_stride, out_stride, index; /* index: b · n_head + h */
+    ptrdiff_t q_stride, k_stride, index; /* index: b · n_head + h */
     int lookahead;
 } head;
-
-static ptrdiff_t pad(ptrdiff_t n) {
-    return mg_tile_count(n, MG_LANES) * MG_LANES;
-}
 
 static head head_of(const job *j, ptrdiff_t index) {
     ptrdiff_t b = index / j->o.n_head, h = index % j->o.n_head;
@@ -62,7 +58,6 @@ static head head_of(const job *j, ptrdiff_t index) {
     }
     a.q_stride = 3 * j->C;
     a.k_stride = j->key_stride;
-    a.out_stride = j->C;
     a.index = index;
     a.lookahead = j->lookahead ? j->lookahead[h] : 0;
     return a;
@@ -72,9 +67,9 @@ static ptrdiff_t visible(const job *j, const head *a, ptrdiff_t query) {
     return mg_visible(j->first + query, a->lookahead, j->keys);
 }
 
-/* to (width, pad(n)) = from (n, width) transposed, with zeros behind column n. */
+/* to (width, mg_pad(n)) = from (n, width) transposed, with zeros behind column n. */
 static void transpose(ptrdiff_t n, ptrdiff_t width, const mg_real *from, ptrdiff_t stride, mg_real *restrict to) {
-    ptrdiff_t padded = pad(n);
+    ptrdiff_t padded = mg_pad(n);
     for (ptrdiff_t d = 0; d < width; d++) {
         for (ptrdiff_t i = 0; i < n; i++) to[d * padded + i] = from[i * stride + d];
         for (ptrdiff_t i = n; i < padded; i++) to[d * padded + i] = 0;
@@ -99,104 +94,164 @@ static void capture(mg_real *to, const job *j, const head *a, ptrdiff_t query, p
     for (ptrdiff_t i = n; i < j->keys; i++) to[i] = hidden;
 }
 
-/* Workspace: transposed keys (width, pad(keys)), then a row of weights. Few queries do without the transposed keys. */
-MG_KERNEL static void forward_head(const job *j, const head *a, mg_real *workspace) {
-    ptrdiff_t padded = pad(j->keys), b = a->index / j->o.n_head, h = a->index % j->o.n_head;
-    mg_real *keys_t = workspace, *row = workspace + j->width * padded;
-    bool transposed = j->queries >= 4;
-    if (transposed) transpose(j->keys, j->width, a->k, a->k_stride, keys_t);
-    for (ptrdiff_t i = 0; i < j->queries; i++) {
-        const mg_real *q = a->q + i * a->q_stride;
-        ptrdiff_t n = visible(j, a, i);
-        if (transposed)
-            mg_row_times_columns(n, j->width, q, keys_t, padded, row);
-        else
-            for (ptrdiff_t k = 0; k < n; k++) row[k] = mg_dot(j->width, q, a->k + k * a->k_stride);
-#pragma omp simd
-        for (ptrdiff_t k = 0; k < n; k++) row[k] *= j->o.scale;
-        capture(j->o.scores, j, a, i, n, row, -INFINITY);
-        j->log_sum[a->index * j->queries + i] = mg_softmax_row(n, row);
-        capture(j->o.weights, j, a, i, n, row, 0);
-        if (j->o.dropout > 0) drop(j, a, i, n, row);
-        mg_weighted_rows(n, j->width, row, 1, a->v, a->k_stride, false,
-                         j->out + (b * j->queries + i) * j->C + h * j->width);
+/* From here on, an array that belongs to a head is read as `rows of width`, whatever memory it stands in. */
+typedef struct rows {
+    mg_real *data;
+    ptrdiff_t stride;
+} rows;
+
+/* Scores of R queries from `query` on, for all keys that the last of them sees. */
+MG_INLINE void score(const int R, const job *j, const head *a, ptrdiff_t query, const mg_real *keys_t, mg_real *row) {
+    const mg_real *q = a->q + query * a->q_stride;
+    ptrdiff_t n = visible(j, a, query + R - 1), padded = mg_pad(j->keys);
+    if (keys_t) {
+        mg_rows_times_columns(R, n, j->width, q, a->q_stride, keys_t, padded, row, padded);
+        return;
     }
+    for (int r = 0; r < R; r++)
+        for (ptrdiff_t k = 0; k < n; k++)
+            row[r * padded + k] = mg_dot(j->width, q + r * a->q_stride, a->k + k * a->k_stride);
 }
 
-/* The gradient's parts of one head in the workspace, (T, width) each, and what a tile of queries needs. */
+/* out = weights · values for R queries: together over the keys that all of them see, then each its own rest. */
+MG_INLINE void mix(const int R, const job *j, const head *a, ptrdiff_t query, const mg_real *row, rows values,
+                   rows out) {
+    ptrdiff_t common = visible(j, a, query), padded = mg_pad(j->keys);
+    mg_weighted_rows(R, common, j->width, row, padded, 1, values.data, values.stride, false, out.data, out.stride);
+    for (int r = 1; r < R; r++)
+        mg_weighted_rows(1, visible(j, a, query + r) - common, j->width, row + r * padded + common, 0, 1,
+                         values.data + common * values.stride, values.stride, true, out.data + r * out.stride, 0);
+}
+
+MG_INLINE void forward_queries(const int R, const job *j, const head *a, ptrdiff_t query, const mg_real *keys_t,
+                               mg_real *row) {
+    ptrdiff_t b = a->index / j->o.n_head, h = a->index % j->o.n_head;
+    score(R, j, a, query, keys_t, row);
+    for (int r = 0; r < R; r++) {
+        mg_real *weights = row + r * mg_pad(j->keys);
+        ptrdiff_t n = visible(j, a, query + r);
+#pragma omp simd
+        for (ptrdiff_t k = 0; k < mg_pad(n); k++) weights[k] *= j->o.scale;
+        capture(j->o.scores, j, a, query + r, n, weights, -INFINITY);
+        j->log_sum[a->index * j->queries + query + r] = mg_softmax_row(n, weights);
+        capture(j->o.weights, j, a, query + r, n, weights, 0);
+        if (j->o.dropout > 0) drop(j, a, query + r, n, weights);
+    }
+    mix(R, j, a, query, row, (rows){(mg_real *)a->v, a->k_stride},
+        (rows){j->out + (b * j->queries + query) * j->C + h * j->width, j->C});
+}
+
+/* Workspace: transposed keys (width, mg_pad(keys)), then a group's rows of weights. One query does without the
+ * transposed keys: it would read each of them once. */
+MG_KERNEL static void forward_head(const job *j, const head *a, mg_real *workspace) {
+    mg_real *keys_t = j->queries >= MG_GROUP ? workspace : NULL, *row = workspace + j->width * mg_pad(j->keys);
+    if (keys_t) transpose(j->keys, j->width, a->k, a->k_stride, keys_t);
+    ptrdiff_t i = 0;
+    for (; i + MG_GROUP <= j->queries; i += MG_GROUP) forward_queries(MG_GROUP, j, a, i, keys_t, row);
+    for (; i < j->queries; i++) forward_queries(1, j, a, i, keys_t, row);
+}
+
+static size_t forward_bytes(const job *j) {
+    return (size_t)((j->width + MG_GROUP) * mg_pad(j->keys)) * sizeof(mg_real);
+}
+
+/* The workspace of one head's backward. */
 typedef struct backward_space {
-    mg_real *keys_t, *values_t; /* (width, pad(T)) */
-    mg_real *dk, *dv;           /* (T, width) */
-    mg_real *p, *ds;            /* (TILE_QUERIES, pad(T)) */
+    mg_real *keys_t, *values_t; /* (width, mg_pad(T)) */
+    mg_real *k, *dk, *dv;       /* (T, width) */
+    mg_real *q, *dout, *dq;     /* (TILE_QUERIES, width) */
+    mg_real *p, *ds;            /* (TILE_QUERIES, mg_pad(T)) */
 } backward_space;
 
 static backward_space lay_out(const job *j, mg_real *memory) {
-    ptrdiff_t padded = pad(j->keys), columns = j->width * padded;
-    backward_space w = {.keys_t = memory, .values_t = memory + columns};
-    w.dk = memory + 2 * columns;
+    ptrdiff_t padded = mg_pad(j->keys), columns = j->width * padded, tile = TILE_QUERIES * j->width;
+    backward_space w = {.keys_t = memory, .values_t = memory + columns, .k = memory + 2 * columns};
+    w.dk = w.k + columns;
     w.dv = w.dk + columns;
-    w.p = w.dv + columns;
+    w.q = w.dv + columns;
+    w.dout = w.q + tile;
+    w.dq = w.dout + tile;
+    w.p = w.dq + tile;
     w.ds = w.p + TILE_QUERIES * padded;
     return w;
 }
 
 static size_t backward_bytes(const job *j) {
-    return (size_t)((4 * j->width + 2 * TILE_QUERIES) * pad(j->keys)) * sizeof(mg_real);
+    ptrdiff_t padded = mg_pad(j->keys);
+    return (size_t)(5 * j->width * padded + TILE_QUERIES * (3 * j->width + 2 * padded)) * sizeof(mg_real);
 }
 
-/* Weights and score gradients of one query: rows p and ds, already masked by their length n. */
-MG_INLINE void backward_query(const job *j, const head *a, const backward_space *w, ptrdiff_t i, ptrdiff_t n,
-                              const mg_real *dout, const mg_real *out, mg_real *restrict p, mg_real *restrict ds) {
-    ptrdiff_t padded = pad(j->keys);
-    mg_real scale = j->o.scale, log_sum = j->log_sum[a->index * j->queries + i], D = mg_dot(j->width, dout, out);
-    mg_row_times_columns(n, j->width, a->q + i * a->q_stride, w->keys_t, padded, p);
-    mg_row_times_columns(n, j->width, dout, w->values_t, padded, ds);
-    if (j->o.dropout > 0) drop(j, a, i, n, ds);
+static void copy_rows(ptrdiff_t n, ptrdiff_t width, const mg_real *from, ptrdiff_t stride, mg_real *restrict to) {
+    for (ptrdiff_t i = 0; i < n; i++) memcpy(to + i * width, from + i * stride, (size_t)width * sizeof(mg_real));
+}
+
+/* Weights and score gradients of R queries, `query` being the first and `at` its place in the tile. */
+MG_INLINE void backward_queries(const int R, const job *j, const head *a, const backward_space *w, ptrdiff_t query,
+                                ptrdiff_t at, const mg_real *out) {
+    ptrdiff_t padded = mg_pad(j->keys), n = visible(j, a, query + R - 1);
+    mg_real *p = w->p + at * padded, *ds = w->ds + at * padded, scale = j->o.scale;
+    const mg_real *dout = w->dout + at * j->width;
+    mg_rows_times_columns(R, n, j->width, w->q + at * j->width, j->width, w->keys_t, padded, p, padded);
+    mg_rows_times_columns(R, n, j->width, dout, j->width, w->values_t, padded, ds, padded);
+    for (int r = 0; r < R; r++, p += padded, ds += padded, dout += j->width) {
+        mg_real log_sum = j->log_sum[a->index * j->queries + query + r];
+        mg_real D = mg_dot(j->width, dout, out + (query + r) * j->C);
+        n = visible(j, a, query + r);
+        if (j->o.dropout > 0) drop(j, a, query + r, n, ds);
 #pragma omp simd
-    for (ptrdiff_t k = 0; k < n; k++) {
-        p[k] = mg_exp_real(p[k] * scale - log_sum);
-        ds[k] = p[k] * (ds[k] - D) * scale;
-    }
-    if (j->o.dropout > 0) drop(j, a, i, n, p);
-}
-
-/* The first query of begin … that sees key k. */
-static ptrdiff_t first_query(const job *j, const head *a, ptrdiff_t begin, ptrdiff_t k) {
-    while (visible(j, a, begin) <= k) begin++;
-    return begin;
-}
-
-MG_KERNEL static void backward_tile_of_queries(const job *j, const head *a, const backward_space *w, mg_range r,
-                                               const mg_real *dout, const mg_real *out, mg_real *dq_rows) {
-    ptrdiff_t padded = pad(j->keys), T = j->keys;
-    mg_real dq[256];
-    for (ptrdiff_t i = r.begin; i < r.end; i++) {
-        mg_real *p = w->p + (i - r.begin) * padded, *ds = w->ds + (i - r.begin) * padded;
-        ptrdiff_t n = visible(j, a, i);
-        backward_query(j, a, w, i, n, dout + i * a->out_stride, out + i * a->out_stride, p, ds);
-        for (ptrdiff_t d = 0; d < j->width; d += 256) { /* dq_i = Σ_j ds_ij k_j, the scale being in ds */
-            ptrdiff_t part = j->width - d < 256 ? j->width - d : 256;
-            mg_weighted_rows(n, part, ds, 1, a->k + d, a->k_stride, false, dq);
-            mg_real *to = dq_rows + i * 3 * j->C + d;
-            for (ptrdiff_t c = 0; c < part; c++) to[c] = j->dqkv_beta == 0 ? dq[c] : to[c] + dq[c];
+        for (ptrdiff_t k = 0; k < mg_pad(n); k++) {
+            p[k] = mg_exp_real(p[k] * scale - log_sum);
+            ds[k] = p[k] * (ds[k] - D) * scale;
         }
+        if (j->o.dropout > 0) drop(j, a, query + r, n, p);
     }
-    ptrdiff_t seen = visible(j, a, r.end - 1);
-    for (ptrdiff_t k = 0; k < seen && k < T; k++) {
-        ptrdiff_t i = first_query(j, a, r.begin, k), n = r.end - i, at = (i - r.begin) * padded + k;
-        mg_weighted_rows(n, j->width, w->p + at, padded, dout + i * a->out_stride, a->out_stride, true,
-                         w->dv + k * j->width);
-        mg_weighted_rows(n, j->width, w->ds + at, padded, a->q + i * a->q_stride, a->q_stride, true,
-                         w->dk + k * j->width);
+    mix(R, j, a, query, w->ds + at * padded, (rows){w->k, j->width}, (rows){w->dq + at * j->width, j->width});
+}
+
+/* The first query of the tile, counted from its beginning, that sees key k. */
+static ptrdiff_t first_to_see(const job *j, const head *a, mg_range tile, ptrdiff_t k) {
+    ptrdiff_t i = k - j->first - a->lookahead - tile.begin; /* mg_visible(i) > k, solved for i */
+    if (a->lookahead >= j->keys || i < 0) return 0;
+    return i < tile.end - tile.begin ? i : tile.end - tile.begin;
+}
+
+/* to[k] += Σ_i weights[i][k] · from[i] for R keys: together over the queries that see all of them, each its own rest.
+ */
+MG_INLINE void collect(const int R, const job *j, const head *a, mg_range tile, ptrdiff_t k, const mg_real *weights,
+                       const mg_real *from, mg_real *to) {
+    ptrdiff_t padded = mg_pad(j->keys), all = first_to_see(j, a, tile, k + R - 1), n = tile.end - tile.begin;
+    mg_weighted_rows(R, n - all, j->width, weights + all * padded + k, 1, padded, from + all * j->width, j->width, true,
+                     to + k * j->width, j->width);
+    for (int r = 0; r + 1 < R; r++) {
+        ptrdiff_t i = first_to_see(j, a, tile, k + r);
+        mg_weighted_rows(1, all - i, j->width, weights + i * padded + k + r, 0, padded, from + i * j->width, j->width,
+                         true, to + (k + r) * j->width, 0);
     }
 }
 
-static void store_rows(const job *j, const mg_real *from, mg_real *to) {
-    for (ptrdiff_t i = 0; i < j->keys; i++)
-        for (ptrdiff_t d = 0; d < j->width; d++) {
-            mg_real *x = to + i * 3 * j->C + d;
-            *x = j->dqkv_beta == 0 ? from[i * j->width + d] : *x + from[i * j->width + d];
-        }
+/* rows of dqkv = or += rows of `from`, as dqkv_beta says. */
+static void put_rows(const job *j, ptrdiff_t n, const mg_real *from, mg_real *to) {
+    for (ptrdiff_t i = 0; i < n; i++, from += j->width, to += 3 * j->C) {
+        if (j->dqkv_beta == 0)
+            memcpy(to, from, (size_t)j->width * sizeof(mg_real));
+        else
+            for (ptrdiff_t d = 0; d < j->width; d++) to[d] += from[d];
+    }
+}
+
+MG_KERNEL static void backward_queries_of_tile(const job *j, const head *a, const backward_space *w, mg_range tile,
+                                               const mg_real *out) {
+    ptrdiff_t n = tile.end - tile.begin, i = 0, k = 0, seen = visible(j, a, tile.end - 1);
+    for (; i + MG_GROUP <= n; i += MG_GROUP) backward_queries(MG_GROUP, j, a, w, tile.begin + i, i, out);
+    for (; i < n; i++) backward_queries(1, j, a, w, tile.begin + i, i, out);
+    for (; k + MG_GROUP <= seen; k += MG_GROUP) {
+        collect(MG_GROUP, j, a, tile, k, w->p, w->dout, w->dv);
+        collect(MG_GROUP, j, a, tile, k, w->ds, w->q, w->dk);
+    }
+    for (; k < seen; k++) {
+        collect(1, j, a, tile, k, w->p, w->dout, w->dv);
+        collect(1, j, a, tile, k, w->ds, w->q, w->dk);
+    }
 }
 
 static void backward_head(const job *j, const head *a, mg_real *workspace) {
@@ -205,14 +260,20 @@ static void backward_head(const job *j, const head *a, mg_real *workspace) {
     mg_real *dqkv = j->dqkv + 3 * b * j->queries * j->C + h * j->width;
     transpose(j->keys, j->width, a->k, a->k_stride, w.keys_t);
     transpose(j->keys, j->width, a->v, a->k_stride, w.values_t);
+    copy_rows(j->keys, j->width, a->k, a->k_stride, w.k);
     memset(w.dk, 0, (size_t)(j->keys * j->width) * sizeof(mg_real));
     memset(w.dv, 0, (size_t)(j->keys * j->width) * sizeof(mg_real));
     ptrdiff_t tiles = mg_tile_count(j->queries, TILE_QUERIES);
-    for (ptrdiff_t tile = 0; tile < tiles; tile++)
-        backward_tile_of_queries(j, a, &w, mg_tile_range(j->queries, TILE_QUERIES, tile), j->dout + corner,
-                                 j->out + corner, dqkv);
-    store_rows(j, w.dk, dqkv + j->C);
-    store_rows(j, w.dv, dqkv + 2 * j->C);
+    for (ptrdiff_t t = 0; t < tiles; t++) {
+        mg_range tile = mg_tile_range(j->queries, TILE_QUERIES, t);
+        ptrdiff_t n = tile.end - tile.begin;
+        copy_rows(n, j->width, a->q + tile.begin * a->q_stride, a->q_stride, w.q);
+        copy_rows(n, j->width, j->dout + corner + tile.begin * j->C, j->C, w.dout);
+        backward_queries_of_tile(j, a, &w, tile, j->out + corner);
+        put_rows(j, n, w.dq, dqkv + tile.begin * 3 * j->C);
+    }
+    put_rows(j, j->keys, w.dk, dqkv + j->C);
+    put_rows(j, j->keys, w.dv, dqkv + 2 * j->C);
 }
 
 static void forward_tile(void *context, ptrdiff_t tile, void *workspace) {
@@ -297,8 +358,7 @@ mg_tensor *(mg_attention)(mg_tape *tape, mg_tensor *qkv, const mg_attention_opti
     /* Heads so small that starting a thread costs more than they do go together. */
     ptrdiff_t work = j.queries * j.keys * j.width, heads = j.B * options->n_head;
     j.heads_per_tile = work >= 16384 ? 1 : 16384 / work < heads ? 16384 / work : heads;
-    mg_parallel(mg_tile_count(heads, j.heads_per_tile), forward_tile, &j,
-                (size_t)((j.width + 1) * pad(j.keys)) * sizeof(mg_real));
+    mg_parallel(mg_tile_count(heads, j.heads_per_tile), forward_tile, &j, forward_bytes(&j));
     mg_tape_append(tape, &op, out, 1, &qkv, save(tape, &j));
     return out;
 }

@@ -1,7 +1,8 @@
-/* The four products of attention, for one query or one key at a time. Each takes exactly the rows it is told to: a mask
- * that hides a key simply makes n smaller, so hidden keys are not scored, not exponentiated and not multiplied by 0.
+/* The products of attention, for a group of rows at a time. Each takes exactly the keys it is told to: a mask that
+ * hides a key simply makes a length smaller, so hidden keys are not exponentiated, not multiplied by 0 and not added.
  *
- * They are written with vectors of MG_LANES reals and a few accumulators in registers. All are inlined into the
+ * They are written with vectors of MG_LANES reals. Four rows share what is loaded, and the sums stay in registers: that
+ * is what makes them as fast as a BLAS, which has no product that stops at a diagonal. All are inlined into the
  * MG_KERNEL functions of attention.c, which are built for each processor. */
 #ifndef MASKGRAD_ATTENTION_KERNELS_H
 #define MASKGRAD_ATTENTION_KERNELS_H
@@ -12,78 +13,89 @@
 #define mg_load(p) (*(const mg_vec *)(p))
 #define mg_store(p, v) (*(mg_vec *)(p) = (v))
 
-/* out[j] = Σ_d row[d] · columns[d · stride + j] for j < n, where `columns` is a matrix whose rows are padded with
- * readable memory to a multiple of MG_LANES. `out` is padded likewise; what is behind n is undefined. */
-MG_INLINE void mg_row_times_columns(ptrdiff_t n, ptrdiff_t depth, const mg_real *row, const mg_real *columns,
-                                    ptrdiff_t stride, mg_real *out) {
-    ptrdiff_t j = 0;
-    for (; j + 4 * MG_LANES <= n; j += 4 * MG_LANES) {
-        mg_vec a = {0}, b = {0}, c = {0}, d = {0};
-        for (ptrdiff_t k = 0; k < depth; k++) {
-            const mg_real *p = columns + k * stride + j;
-            a += row[k] * mg_load(p);
-            b += row[k] * mg_load(p + MG_LANES);
-            c += row[k] * mg_load(p + 2 * MG_LANES);
-            d += row[k] * mg_load(p + 3 * MG_LANES);
-        }
-        mg_store(out + j, a);
-        mg_store(out + j + MG_LANES, b);
-        mg_store(out + j + 2 * MG_LANES, c);
-        mg_store(out + j + 3 * MG_LANES, d);
+enum { MG_GROUP = 4 }; /* rows that are treated together */
+
+/* out[r · out_stride + j] = Σ_k rows[r · row_stride + k] · columns[k · stride + j] for r < R and j < n. `columns` and
+ * `out` are padded with memory of the caller's to a multiple of MG_LANES columns; what is written behind n is
+ * undefined. */
+MG_INLINE void mg_rows_times_columns_block(const int R, const int V, ptrdiff_t depth, const mg_real *rows,
+                                           ptrdiff_t row_stride, const mg_real *columns, ptrdiff_t stride, mg_real *out,
+                                           ptrdiff_t out_stride) {
+    mg_vec sum[MG_GROUP * 2] = {{0}};
+    for (ptrdiff_t k = 0; k < depth; k++) {
+#pragma GCC unroll 4
+        for (int r = 0; r < R; r++)
+#pragma GCC unroll 2
+            for (int v = 0; v < V; v++)
+                sum[r * V + v] += rows[r * row_stride + k] * mg_load(columns + k * stride + v * MG_LANES);
     }
-    for (; j < n; j += MG_LANES) {
-        mg_vec a = {0}, b = {0};
-        ptrdiff_t k = 0;
-        for (; k + 2 <= depth; k += 2) {
-            a += row[k] * mg_load(columns + k * stride + j);
-            b += row[k + 1] * mg_load(columns + (k + 1) * stride + j);
-        }
-        if (k < depth) a += row[k] * mg_load(columns + k * stride + j);
-        mg_store(out + j, a + b);
-    }
+#pragma GCC unroll 4
+    for (int r = 0; r < R; r++)
+#pragma GCC unroll 2
+        for (int v = 0; v < V; v++) mg_store(out + r * out_stride + v * MG_LANES, sum[r * V + v]);
 }
 
-/* out[0 … V·MG_LANES) (+)= Σ_{j<n} weight[j · weight_stride] · rows[j · stride + …], with 4 accumulators in all. */
-MG_INLINE void mg_weighted_rows_block(const int V, ptrdiff_t n, const mg_real *weight, ptrdiff_t weight_stride,
-                                      const mg_real *rows, ptrdiff_t stride, bool add, mg_real *out) {
-    const int U = 4 / V;
-    mg_vec sum[4] = {{0}, {0}, {0}, {0}};
+MG_INLINE void mg_rows_times_columns(const int R, ptrdiff_t n, ptrdiff_t depth, const mg_real *rows,
+                                     ptrdiff_t row_stride, const mg_real *columns, ptrdiff_t stride, mg_real *out,
+                                     ptrdiff_t out_stride) {
+    ptrdiff_t j = 0;
+    for (; j + MG_LANES < n; j += 2 * MG_LANES)
+        mg_rows_times_columns_block(R, 2, depth, rows, row_stride, columns + j, stride, out + j, out_stride);
+    for (; j < n; j += MG_LANES)
+        mg_rows_times_columns_block(R, 1, depth, rows, row_stride, columns + j, stride, out + j, out_stride);
+}
+
+/* out[r · out_stride + d] (+)= Σ_{j<n} weights[r · across + j · along] · rows[j · stride + d] for r < R and
+ * d < V · MG_LANES. Where R · V leaves registers free, even and odd j have sums of their own. */
+MG_INLINE void mg_weighted_rows_block(const int R, const int V, ptrdiff_t n, const mg_real *weights, ptrdiff_t across,
+                                      ptrdiff_t along, const mg_real *rows, ptrdiff_t stride, bool add, mg_real *out,
+                                      ptrdiff_t out_stride) {
+    const int U = R * V <= 4 ? 2 : 1;
+    mg_vec sum[MG_GROUP * 4] = {{0}};
     ptrdiff_t j = 0;
     for (; j + U <= n; j += U) {
-#pragma GCC unroll 4
+#pragma GCC unroll 2
         for (int u = 0; u < U; u++)
 #pragma GCC unroll 4
-            for (int v = 0; v < V; v++)
-                sum[u * V + v] += weight[(j + u) * weight_stride] * mg_load(rows + (j + u) * stride + v * MG_LANES);
+            for (int r = 0; r < R; r++)
+#pragma GCC unroll 4
+                for (int v = 0; v < V; v++)
+                    sum[(u * R + r) * V + v] += weights[r * across + (j + u) * along] *
+                                                mg_load(rows + (j + u) * stride + v * MG_LANES);
     }
     for (; j < n; j++)
 #pragma GCC unroll 4
-        for (int v = 0; v < V; v++) sum[v] += weight[j * weight_stride] * mg_load(rows + j * stride + v * MG_LANES);
+        for (int r = 0; r < R; r++)
 #pragma GCC unroll 4
-    for (int v = 0; v < V; v++) {
-        mg_vec total = sum[v];
+            for (int v = 0; v < V; v++)
+                sum[r * V + v] += weights[r * across + j * along] * mg_load(rows + j * stride + v * MG_LANES);
 #pragma GCC unroll 4
-        for (int u = 1; u < U; u++) total += sum[u * V + v];
-        if (add) total += mg_load(out + v * MG_LANES);
-        mg_store(out + v * MG_LANES, total);
-    }
+    for (int r = 0; r < R; r++)
+#pragma GCC unroll 4
+        for (int v = 0; v < V; v++) {
+            mg_vec total = sum[r * V + v];
+            if (U == 2) total += sum[(R + r) * V + v];
+            if (add) total += mg_load(out + r * out_stride + v * MG_LANES);
+            mg_store(out + r * out_stride + v * MG_LANES, total);
+        }
 }
 
-/* out[d] (+)= Σ_{j<n} weight[j · weight_stride] · rows[j · stride + d] for d < width. */
-MG_INLINE void mg_weighted_rows(ptrdiff_t n, ptrdiff_t width, const mg_real *weight, ptrdiff_t weight_stride,
-                                const mg_real *rows, ptrdiff_t stride, bool add, mg_real *out) {
+MG_INLINE void mg_weighted_rows(const int R, ptrdiff_t n, ptrdiff_t width, const mg_real *weights, ptrdiff_t across,
+                                ptrdiff_t along, const mg_real *rows, ptrdiff_t stride, bool add, mg_real *out,
+                                ptrdiff_t out_stride) {
     ptrdiff_t d = 0;
     for (; d + 4 * MG_LANES <= width; d += 4 * MG_LANES)
-        mg_weighted_rows_block(4, n, weight, weight_stride, rows + d, stride, add, out + d);
+        mg_weighted_rows_block(R, 4, n, weights, across, along, rows + d, stride, add, out + d, out_stride);
     for (; d + 2 * MG_LANES <= width; d += 2 * MG_LANES)
-        mg_weighted_rows_block(2, n, weight, weight_stride, rows + d, stride, add, out + d);
+        mg_weighted_rows_block(R, 2, n, weights, across, along, rows + d, stride, add, out + d, out_stride);
     for (; d + MG_LANES <= width; d += MG_LANES)
-        mg_weighted_rows_block(1, n, weight, weight_stride, rows + d, stride, add, out + d);
-    for (; d < width; d++) {
-        mg_real sum = add ? out[d] : 0;
-        for (ptrdiff_t j = 0; j < n; j++) sum += weight[j * weight_stride] * rows[j * stride + d];
-        out[d] = sum;
-    }
+        mg_weighted_rows_block(R, 1, n, weights, across, along, rows + d, stride, add, out + d, out_stride);
+    for (; d < width; d++)
+        for (int r = 0; r < R; r++) {
+            mg_real sum = add ? out[r * out_stride + d] : 0;
+            for (ptrdiff_t j = 0; j < n; j++) sum += weights[r * across + j * along] * rows[j * stride + d];
+            out[r * out_stride + d] = sum;
+        }
 }
 
 /* Σ_d a[d] · b[d] */
@@ -94,19 +106,28 @@ MG_INLINE mg_real mg_dot(ptrdiff_t n, const mg_real *a, const mg_real *b) {
     return sum;
 }
 
-/* scores[0 … n) become their softmax; returns log Σ exp(score), from which the backward makes the weights again. */
+/* n rounded up to whole vectors. Rows of weights are as long as that, and loops over them are too: a loop that stops in
+ * the middle of a vector ends in slow single steps. */
+MG_INLINE ptrdiff_t mg_pad(ptrdiff_t n) {
+    return (n + MG_LANES - 1) / MG_LANES * MG_LANES;
+}
+
+/* scores[0 … n) become their softmax, with zeros behind them up to mg_pad(n); returns log Σ exp(score), from which the
+ * backward makes the weights again. */
 MG_INLINE mg_real mg_softmax_row(ptrdiff_t n, mg_real *scores) {
+    ptrdiff_t padded = mg_pad(n);
+    for (ptrdiff_t j = n; j < padded; j++) scores[j] = -INFINITY;
     mg_real max = scores[0], sum = 0;
 #pragma omp simd reduction(max : max)
-    for (ptrdiff_t j = 0; j < n; j++) max = scores[j] > max ? scores[j] : max;
+    for (ptrdiff_t j = 0; j < padded; j++) max = scores[j] > max ? scores[j] : max;
 #pragma omp simd reduction(+ : sum)
-    for (ptrdiff_t j = 0; j < n; j++) {
+    for (ptrdiff_t j = 0; j < padded; j++) {
         scores[j] = mg_exp_real(scores[j] - max);
         sum += scores[j];
     }
     mg_real inverse = 1 / sum;
 #pragma omp simd
-    for (ptrdiff_t j = 0; j < n; j++) scores[j] *= inverse;
+    for (ptrdiff_t j = 0; j < padded; j++) scores[j] *= inverse;
     return max + mg_log_real(sum);
 }
 

@@ -14,14 +14,19 @@
  * decoding one token streams W through all threads. */
 enum { TILE_ROWS = 128, TILE_OUTPUTS = 256 };
 
+/* BLAS packs W anew for every tile: with many rows, larger tiles do it less often. */
+static ptrdiff_t tile_rows(ptrdiff_t n) {
+    return n >= 8 * TILE_ROWS ? 2 * TILE_ROWS : TILE_ROWS;
+}
+
 typedef struct job {
     ptrdiff_t n, in, out;
     bool tied;
     const mg_real *x, *w, *bias, *dy;
     mg_real *y, *dx, *dw, *db;
     mg_real dx_beta, dw_beta, db_beta;
-    ptrdiff_t dx_tiles;    /* backward: the tiles of dx come first, then those of dW */
-    ptrdiff_t weight_tile; /* how many rows (tied) or columns of dW a tile takes */
+    ptrdiff_t dx_tiles;          /* backward: the tiles of dx come first, then those of dW */
+    ptrdiff_t tile_in, tile_out; /* the part of dW that a tile takes */
 } job;
 
 /* W's part that makes outputs begin … */
@@ -48,7 +53,7 @@ static void forward_tile(void *context, ptrdiff_t tile, void *workspace) {
     const job *j = context;
     mg_range rows = {0, j->n}, outputs = {0, j->out};
     if (j->n > TILE_ROWS)
-        rows = mg_tile_range(j->n, TILE_ROWS, tile);
+        rows = mg_tile_range(j->n, tile_rows(j->n), tile);
     else
         outputs = mg_tile_range(j->out, TILE_OUTPUTS, tile);
     mg_real *y = j->y + rows.begin * j->out + outputs.begin;
@@ -60,24 +65,38 @@ static void forward_tile(void *context, ptrdiff_t tile, void *workspace) {
 
 /* dx[rows] = dy[rows] Wᵀ */
 static void backward_x(const job *j, ptrdiff_t tile) {
-    mg_range rows = mg_tile_range(j->n, TILE_ROWS, tile);
+    mg_range rows = mg_tile_range(j->n, tile_rows(j->n), tile);
     mg_matrix dy = {j->dy + rows.begin * j->out, j->out, false};
     mg_matrix w = {j->w, j->tied ? j->in : j->out, !j->tied};
     mg_gemm(rows.end - rows.begin, j->in, j->out, 1, dy, w, j->dx_beta, j->dx + rows.begin * j->in, j->in);
 }
 
-/* dW[:, columns] = xᵀ dy[:, columns] and db[columns]; tied: dW[rows] = dy[:, rows]ᵀ x */
+/* dW[inputs, outputs] = x[:, inputs]ᵀ dy[:, outputs], tied its transpose; with the first inputs, db[outputs] too. */
 static void backward_weight(const job *j, ptrdiff_t tile) {
-    mg_range r = mg_tile_range(j->out, j->weight_tile, tile);
-    ptrdiff_t n_out = r.end - r.begin;
-    mg_matrix x = {j->x, j->in, !j->tied}, dy = {j->dy + r.begin, j->out, j->tied};
+    ptrdiff_t across = mg_tile_count(j->out, j->tile_out);
+    mg_range in = mg_tile_range(j->in, j->tile_in, tile / across),
+             out = mg_tile_range(j->out, j->tile_out, tile % across);
+    ptrdiff_t n_in = in.end - in.begin, n_out = out.end - out.begin;
+    mg_matrix x = {j->x + in.begin, j->in, !j->tied}, dy = {j->dy + out.begin, j->out, j->tied};
     if (j->dw && j->tied)
-        mg_gemm(n_out, j->in, j->n, 1, dy, x, j->dw_beta, j->dw + r.begin * j->in, j->in);
+        mg_gemm(n_out, n_in, j->n, 1, dy, x, j->dw_beta, j->dw + out.begin * j->in + in.begin, j->in);
     else if (j->dw)
-        mg_gemm(j->in, n_out, j->n, 1, x, dy, j->dw_beta, j->dw + r.begin, j->out);
-    if (!j->db) return;
-    if (j->db_beta == 0) memset(j->db + r.begin, 0, (size_t)n_out * sizeof(mg_real));
-    sum_rows(j->n, n_out, j->dy + r.begin, j->out, j->db + r.begin);
+        mg_gemm(n_in, n_out, j->n, 1, x, dy, j->dw_beta, j->dw + in.begin * j->out + out.begin, j->out);
+    if (!j->db || in.begin > 0) return;
+    if (j->db_beta == 0) memset(j->db + out.begin, 0, (size_t)n_out * sizeof(mg_real));
+    sum_rows(j->n, n_out, j->dy + out.begin, j->out, j->db + out.begin);
+}
+
+/* Cut dW into four tiles or more, none of them narrower than BLAS likes. */
+static void choose_weight_tiles(job *j) {
+    j->tile_in = j->in;
+    j->tile_out = j->out;
+    while (mg_tile_count(j->in, j->tile_in) * mg_tile_count(j->out, j->tile_out) < 4 ||
+           j->tile_in * j->tile_out > 65536) {
+        ptrdiff_t *larger = j->tile_in > j->tile_out ? &j->tile_in : &j->tile_out;
+        if (*larger < 64) return;
+        *larger = (*larger + 1) / 2;
+    }
 }
 
 static void backward_tile(void *context, ptrdiff_t tile, void *workspace) {
@@ -97,10 +116,10 @@ static void backward(mg_tape *tape, const mg_node *node, bool tied) {
     j.dx = mg_grad_beta(tape, x, &j.dx_beta);
     j.dw = mg_grad_beta(tape, w, &j.dw_beta);
     j.db = bias ? mg_grad_beta(tape, bias, &j.db_beta) : NULL;
-    j.dx_tiles = j.dx ? mg_tile_count(j.n, TILE_ROWS) : 0;
-    /* Four tiles or more, of at least 16 outputs: the product is about as fast from there on. */
-    j.weight_tile = j.out >= 1024 ? 256 : j.out >= 64 ? (j.out + 3) / 4 : 16;
-    ptrdiff_t weight_tiles = j.dw || j.db ? mg_tile_count(j.out, j.weight_tile) : 0;
+    j.dx_tiles = j.dx ? mg_tile_count(j.n, tile_rows(j.n)) : 0;
+    choose_weight_tiles(&j);
+    ptrdiff_t weight_tiles = mg_tile_count(j.in, j.tile_in) * mg_tile_count(j.out, j.tile_out);
+    if (!j.dw && !j.db) weight_tiles = 0;
     mg_parallel(j.dx_tiles + weight_tiles, backward_tile, &j, 0);
 }
 
@@ -129,8 +148,8 @@ static mg_tensor *linear(mg_tape *tape, const mg_op *op, mg_tensor *x, mg_tensor
     dim[x->ndim - 1] = j.out;
     mg_tensor *y = mg_tape_output(tape, x->ndim, dim);
     j.y = y->data;
-    mg_parallel(j.n > TILE_ROWS ? mg_tile_count(j.n, TILE_ROWS) : mg_tile_count(j.out, TILE_OUTPUTS), forward_tile, &j,
-                0);
+    mg_parallel(j.n > TILE_ROWS ? mg_tile_count(j.n, tile_rows(j.n)) : mg_tile_count(j.out, TILE_OUTPUTS), forward_tile,
+                &j, 0);
     mg_tape_append(tape, op, y, 3, (mg_tensor *[]){x, w, bias}, NULL);
     return y;
 }

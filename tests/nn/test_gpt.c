@@ -1,0 +1,289 @@
+#include "gpt.h"
+#include "parallel.h"
+
+#include "check.h"
+
+static mg_gpt_config small(void) {
+    mg_gpt_config c = mg_gpt_defaults();
+    c.n_layer = 2;
+    c.n_head = 2;
+    c.n_embd = 24;
+    c.block_size = 12;
+    c.vocab_size = 11;
+    c.init_std = 0.2;
+    return c;
+}
+
+static mg_gpt *new_gpt(mg_gpt_config c) {
+    mg_gpt *gpt;
+    assert_int_equal(mg_gpt_new(&gpt, &c, true, NULL), MG_OK);
+    mg_gpt_init(gpt, 1337);
+    return gpt;
+}
+
+static void some_ids(int *ids, ptrdiff_t n) {
+    for (ptrdiff_t i = 0; i < n; i++) ids[i] = (int)((i * 7 + i * i) % 11);
+}
+
+/* Change token j: with the mask no bit of an earlier row changes; without it, some does. */
+static void a_later_token_is_not_seen(void **state) {
+    (void)state;
+    enum { T = 12 };
+    for (int lookahead = 0; lookahead < 2; lookahead++) {
+        mg_gpt_config c = small();
+        c.lookahead = lookahead ? MG_LOOKAHEAD_ALL : 0;
+        mg_gpt *gpt = new_gpt(c);
+        mg_tape *tape = mg_tape_new(NULL);
+        for (int j = 0; j < T; j++) {
+            int ids[T];
+            some_ids(ids, T);
+            mg_tensor *before = mg_gpt_forward(gpt, tape, ids, 1, T, NULL);
+            ids[j] = (ids[j] + 1) % 11;
+            mg_tensor *after = mg_gpt_forward(gpt, tape, ids, 1, T, NULL);
+            size_t earlier = (size_t)j * 11 * sizeof(mg_real);
+            if (lookahead == 0 || j == 0)
+                assert_memory_equal(before->data, after->data, earlier);
+            else
+                assert_true(memcmp(before->data, after->data, earlier) != 0);
+            assert_true(memcmp(before->data + j * 11, after->data + j * 11, 11 * sizeof(mg_real)) != 0);
+            mg_tape_reset(tape);
+        }
+        mg_tape_free(tape);
+        mg_gpt_free(gpt);
+    }
+}
+
+/* Every way to cut a prompt into chunks gives the logits of the whole. */
+static void any_chunking_of_a_prompt(void **state) {
+    (void)state;
+    enum { T = 12, V = 11 };
+    mg_gpt *gpt = new_gpt(small());
+    mg_tape *tape = mg_tape_new(NULL), *chunk_tape = mg_tape_new(NULL);
+    mg_tape_record(tape, false);
+    mg_tape_record(chunk_tape, false);
+    int ids[T];
+    some_ids(ids, T);
+    mg_tensor *whole = mg_gpt_forward(gpt, tape, ids, 1, T, NULL);
+    mg_kv_cache *cache;
+    assert_int_equal(mg_kv_cache_new(&cache, gpt, NULL), MG_OK);
+    assert_int_equal(mg_kv_cache_bytes(cache), 2 * 2 * 12 * 24 * sizeof(mg_real));
+    for (int cuts = 0; cuts < 1 << (T - 1); cuts += cuts < 64 ? 1 : 61) {
+        mg_kv_cache_clear(cache);
+        for (int begin = 0; begin < T;) {
+            int end = begin + 1;
+            while (end < T && !(cuts >> (end - 1) & 1)) end++;
+            mg_gpt_pass pass = {.cache = cache};
+            mg_tensor *part = mg_gpt_forward(gpt, chunk_tape, ids + begin, 1, end - begin, &pass);
+            for (int i = 0; i < (end - begin) * V; i++) assert_close(part->data[i], whole->data[begin * V + i], 1e-4);
+            assert_int_equal(cache->length, end);
+            mg_tape_reset(chunk_tape);
+            begin = end;
+        }
+    }
+    mg_gpt_pass pass = {.cache = cache};
+    assert_fails(mg_gpt_forward(gpt, chunk_tape, ids, 1, 1, &pass), "do not fit the context of 12");
+    mg_tape_reset(chunk_tape);
+    pass.cache = NULL;
+    pass.last_only = true;
+    mg_tensor *last = mg_gpt_forward(gpt, chunk_tape, ids, 1, T, &pass);
+    assert_int_equal(mg_size(last), V);
+    for (int i = 0; i < V; i++) assert_close(last->data[i], whole->data[(T - 1) * V + i], 1e-5);
+    mg_kv_cache_free(cache);
+    mg_tape_free(tape);
+    mg_tape_free(chunk_tape);
+    mg_gpt_free(gpt);
+}
+
+static void a_cache_needs_causality(void **state) {
+    (void)state;
+    mg_error error;
+    mg_kv_cache *cache;
+    mg_gpt_config c = small();
+    c.leak_layer = 1;
+    c.leak_head = 0;
+    c.leak_lookahead = 1;
+    mg_gpt *gpt = new_gpt(c);
+    assert_int_equal(mg_kv_cache_new(&cache, gpt, &error), MG_ERR_STATE);
+    assert_says(error.message, "looks ahead");
+    assert_null(cache);
+    mg_gpt_set_lookahead(gpt, 0);
+    assert_int_equal(mg_kv_cache_new(&cache, gpt, &error), MG_OK);
+    mg_kv_cache_free(cache);
+    mg_gpt_free(gpt);
+}
+
+/* Threads, capture and a second evaluation change no bit of logits or gradients. */
+static void bits_do_not_depend_on_who_looks(void **state) {
+    (void)state;
+    enum { B = 3, T = 12, V = 11 };
+    int ids[B * T], targets[B * T];
+    some_ids(ids, B * T);
+    for (int i = 0; i < B * T; i++) targets[i] = (ids[i] * 3 + 1) % V;
+    mg_real *first = NULL;
+    double first_loss = 0;
+    for (int run = 0; run < 4; run++) {
+        mg_set_threads(run % 3 + 1);
+        mg_gpt *gpt = new_gpt(small());
+        mg_params *params = mg_gpt_params(gpt);
+        mg_tape *tape = mg_tape_new(NULL);
+        mg_real *weights = mg_alloc(2 * B * 2 * T * T, sizeof(mg_real), "a capture", NULL);
+        mg_gpt_capture capture = {.weights = weights};
+        mg_gpt_pass pass = {.capture = run == 3 ? &capture : NULL};
+        mg_tensor *loss = mg_gpt_loss(gpt, tape, ids, targets, B, T, &pass, NULL);
+        mg_backward(tape, loss);
+        size_t bytes = (size_t)params->size * sizeof(mg_real);
+        if (run == 0) {
+            first = mg_alloc(1, bytes, "gradients", NULL);
+            memcpy(first, params->grads, bytes);
+            first_loss = loss->data[0];
+        }
+        assert_memory_equal(first, params->grads, bytes);
+        assert_true(first_loss == loss->data[0]);
+        for (int row = 0; run == 3 && row < 2 * B * 2 * T; row++) {
+            double sum = 0;
+            for (int k = 0; k < T; k++) {
+                sum += weights[row * T + k];
+                if (k > row % T) assert_true(weights[row * T + k] == 0);
+            }
+            assert_close(sum, 1, 1e-5);
+        }
+        mg_free(weights);
+        mg_tape_free(tape);
+        mg_gpt_free(gpt);
+    }
+    mg_free(first);
+    mg_set_threads(0);
+}
+
+static void a_step_after_the_first_allocates_nothing(void **state) {
+    (void)state;
+    enum { B = 3, T = 12 };
+    int ids[B * T];
+    some_ids(ids, B * T);
+    mg_gpt_config c = small();
+    c.dropout = 0.1;
+    mg_gpt *gpt = new_gpt(c);
+    mg_tape *tape = mg_tape_new(NULL);
+    size_t before = 0;
+    double loss[4];
+    for (int step = 0; step < 4; step++) {
+        mg_gpt_pass pass = {.training = true, .dropout_seed = 3, .dropout_step = (uint32_t)(step / 2)};
+        mg_tensor *l = mg_gpt_loss(gpt, tape, ids, ids, B, T, &pass, NULL);
+        mg_backward(tape, l);
+        loss[step] = l->data[0];
+        mg_tape_reset(tape);
+        if (step == 0) before = mg_allocation_count();
+    }
+    assert_int_equal(mg_allocation_count(), before);
+    assert_true(loss[0] == loss[1] && loss[2] == loss[3] && loss[0] != loss[2]); /* dropout is a function of the step */
+    mg_tape_free(tape);
+    mg_gpt_free(gpt);
+}
+
+static void names_and_shapes_are_gpt2s(void **state) {
+    (void)state;
+    mg_gpt_config c = mg_gpt_defaults();
+    c.n_layer = 12;
+    c.n_head = 12;
+    c.n_embd = 768;
+    c.block_size = 1024;
+    c.vocab_size = 50257;
+    assert_int_equal(mg_gpt_specs(&c, NULL), 148);
+    static mg_param_spec specs[148];
+    mg_gpt_specs(&c, specs);
+    ptrdiff_t count = 0;
+    for (int i = 0; i < 148; i++) count += mg_shape_size(specs[i].ndim, specs[i].dim);
+    assert_int_equal(count, 124439808);
+    assert_string_equal(specs[4].name, "h.0.attn.c_attn.weight");
+    assert_int_equal(specs[4].dim[1], 2304);
+}
+
+static void initial_weights(void **state) {
+    (void)state;
+    mg_gpt_config c = small();
+    mg_gpt *causal = new_gpt(c);
+    c.lookahead = MG_LOOKAHEAD_ALL;
+    mg_gpt *open = new_gpt(c);
+    mg_params *a = mg_gpt_params(causal), *b = mg_gpt_params(open);
+    assert_memory_equal(a->values, b->values, (size_t)a->size * sizeof(mg_real));
+    c.output_projection = false;
+    mg_gpt *bare = new_gpt(c);
+    assert_int_equal(mg_gpt_params(bare)->n, a->n - 4);
+    assert_memory_equal(mg_params_find(a, "h.1.mlp.c_fc.weight")->tensor.data,
+                        mg_params_find(mg_gpt_params(bare), "h.1.mlp.c_fc.weight")->tensor.data,
+                        24 * 96 * sizeof(mg_real));
+    const mg_tensor *fc = &mg_params_find(a, "h.0.mlp.c_fc.weight")->tensor,
+                    *proj = &mg_params_find(a, "h.0.mlp.c_proj.weight")->tensor;
+    double fc2 = 0, proj2 = 0;
+    for (int i = 0; i < 24 * 96; i++) {
+        fc2 += (double)fc->data[i] * fc->data[i] / (24 * 96);
+        proj2 += (double)proj->data[i] * proj->data[i] / (24 * 96);
+    }
+    assert_close(sqrt(fc2), 0.2, 0.01);
+    assert_close(sqrt(proj2), 0.1, 0.005); /* / sqrt(2 · 2 layers) */
+    mg_gpt_free(causal);
+    mg_gpt_free(open);
+    mg_gpt_free(bare);
+}
+
+static void says(mg_gpt_config c, const char *part) {
+    mg_error error;
+    mg_gpt *gpt;
+    assert_int_equal(mg_gpt_new(&gpt, &c, false, &error), MG_ERR_INPUT);
+    assert_null(gpt);
+    assert_says(error.message, part);
+}
+
+static void sizes_that_cannot_be(void **state) {
+    (void)state;
+    mg_gpt_config c = small();
+    c.n_embd = 25;
+    says(c, "n_embd is 25 and n_head is 2");
+    c = small();
+    c.n_layer = 0;
+    says(c, "n_layer is 0");
+    c = small();
+    c.vocab_size = -3;
+    says(c, "vocab_size is -3");
+    c = small();
+    c.n_embd = 65536;
+    c.n_layer = 1000;
+    says(c, "parameters");
+    c = small();
+    c.leak_layer = 2;
+    says(c, "layers are 0 to 1");
+    c = small();
+    c.dropout = 1;
+    says(c, "dropout is 1");
+}
+
+/* One token, one head, one word: everything is defined. */
+static void the_smallest_model(void **state) {
+    (void)state;
+    mg_gpt_config c = mg_gpt_defaults();
+    c.n_layer = c.n_head = c.n_embd = c.block_size = c.vocab_size = 1;
+    mg_gpt *gpt = new_gpt(c);
+    mg_tape *tape = mg_tape_new(NULL);
+    int id = 0;
+    mg_tensor *loss = mg_gpt_loss(gpt, tape, &id, &id, 1, 1, NULL, NULL);
+    mg_backward(tape, loss);
+    assert_true(loss->data[0] == 0);
+    assert_close(mg_params_grad_norm(mg_gpt_params(gpt)), 0, 1e-12);
+    mg_tape_free(tape);
+    mg_gpt_free(gpt);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_later_token_is_not_seen),
+        cmocka_unit_test(any_chunking_of_a_prompt),
+        cmocka_unit_test(a_cache_needs_causality),
+        cmocka_unit_test(bits_do_not_depend_on_who_looks),
+        cmocka_unit_test(a_step_after_the_first_allocates_nothing),
+        cmocka_unit_test(names_and_shapes_are_gpt2s),
+        cmocka_unit_test(initial_weights),
+        cmocka_unit_test(sizes_that_cannot_be),
+        cmocka_unit_test(the_smallest_model),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
