@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Installs what maskgrad is built and tested with, on Debian and its relatives. Elsewhere it lists what is needed. Asks
+# nothing of the network when all is there, and uses sudo only where it is needed.
+#
+#     scripts/install-deps.sh [--with-reference]    also python3-torch, for scripts/bench-vs-torch.sh and the references
+set -euo pipefail
+
+packages=(gcc cmake ninja-build pkg-config
+    libopenblas-openmp-dev libhdf5-dev libcsv-dev libcmocka-dev libjansson-dev libpcre2-dev librandom123-dev
+    gnuplot-nox fonts-dejavu-core
+    # for tests only
+    chromium python3 python3-h5py python3-numpy valgrind)
+[ "${1:-}" != --with-reference ] || packages+=(python3-torch)
+
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    printf 'This system has no apt. maskgrad needs, under the names of your own packages:\n'
+    printf '  %s\n' "${packages[@]}"
+    printf 'Install them, then build with: cmake --preset release && cmake --build --preset release\n'
+    [ "${MASKGRAD_DEPS_READY:-}" = 1 ] && exit 0
+    printf 'Set MASKGRAD_DEPS_READY=1 once they are there.\n' >&2
+    exit 1
+fi
+
+missing=()
+for package in "${packages[@]}"; do
+    status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+    [ "$status" = installed ] || missing+=("$package")
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+echo "Installing: ${missing[*]}"
+sudo=()
+if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || { echo "Run as root, or install sudo: apt-get install ${missing[*]}" >&2; exit 1; }
+    sudo=(sudo)
+fi
+"${sudo[@]}" apt-get update -qq
+"${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
