@@ -148,6 +148,27 @@ mg_real *mg_grad(mg_tape *tape, mg_tensor *x) {
     return grad;
 }
 
+#ifdef MG_HOSTILE
+static struct {
+    const char *op;
+    int input;
+    mg_real factor;
+} broken;
+
+void mg_tape_break(const char *op, int input, mg_real factor) {
+    broken.op = op;
+    broken.input = input;
+    broken.factor = factor;
+}
+
+static void break_gradient(const mg_node *node) {
+    if (!broken.op || strcmp(broken.op, node->op->name) != 0 || broken.input >= node->n_in) return;
+    mg_tensor *x = node->in[broken.input];
+    if (!x || !x->requires_grad) return;
+    for (ptrdiff_t i = 0; i < mg_size(x); i++) x->grad[i] *= broken.factor;
+}
+#endif
+
 void mg_backward(mg_tape *tape, mg_tensor *loss) {
     MG_CHECK(mg_size(loss) == 1, "backward: the loss has shape %s; it must have one element", mg_shape(loss).text);
     MG_CHECK(loss->requires_grad, "backward: the loss depends on no tensor that requires a gradient");
@@ -157,6 +178,9 @@ void mg_backward(mg_tape *tape, mg_tensor *loss) {
     for (const mg_node *node = tape->last; node; node = node->previous) {
         if (!node->out->grad || node->out->grad_pass != tape->pass) continue; /* the loss does not depend on it */
         node->op->backward(tape, node);
+#ifdef MG_HOSTILE
+        break_gradient(node);
+#endif
         if (tape->profile) profile_row(tape->profile, node->op)->backward_seconds += lap(tape);
     }
 }

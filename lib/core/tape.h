@@ -101,4 +101,10 @@ typedef struct mg_profile {
  * second one, so watch a stretch of code that does little else. */
 MG_API void mg_tape_profile(mg_tape *tape, mg_profile *profile);
 
+#ifdef MG_HOSTILE
+/* For tests of tests: from now on, what operation `op` leaves in the gradient of its input number `input` is multiplied
+ * by factor, as if its backward were wrong. NULL stops. */
+MG_API void mg_tape_break(const char *op, int input, mg_real factor);
+#endif
+
 #endif
