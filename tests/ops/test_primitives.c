@@ -94,7 +94,7 @@ static void a_long_sum_is_accurate(void **state) {
     mg_tensor *x = mg_leaf(tape, 1, (ptrdiff_t[]){10000000});
     for (ptrdiff_t i = 0; i < mg_size(x); i++) x->data[i] = (mg_real)0.1;
     double exact = (double)(mg_real)0.1 * 1e7;
-    assert_close(mg_sum(tape, x, 0)->data[0], exact, exact * 1e-6);
+    assert_close(mg_sum(tape, x, 0)->data[0], exact, exact * 1e-5); /* one by one it would be 9% off */
 }
 
 static void shapes_change(void **state) {
