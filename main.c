@@ -1,4 +1,5 @@
 /* The front door: one table of commands. Each command lives in the folder whose work it shows. */
+#include "checkpoint_commands.h"
 #include "commands.h"
 #include "error.h"
 
@@ -16,6 +17,7 @@ typedef struct command {
 } command;
 
 static const command commands[] = {
+    {"inspect", "What is in a checkpoint, and whether it is whole", mg_inspect_command},
     {NULL, NULL, NULL},
 };
 

@@ -27,7 +27,7 @@ const mg_field mg_train_fields[] = {
     {"step", MG_FIELD_INT64, offsetof(mg_train_state, step)},
     {"tokens", MG_FIELD_INT64, offsetof(mg_train_state, tokens)},
     {"seed", MG_FIELD_UINT64, offsetof(mg_train_state, seed)},
-    {"data_hash", MG_FIELD_UINT64, offsetof(mg_train_state, data_hash)},
+    {"data_hash", MG_FIELD_HASH, offsetof(mg_train_state, data_hash)},
     {"best_loss", MG_FIELD_DOUBLE, offsetof(mg_train_state, best_loss)},
     {"lr", MG_FIELD_DOUBLE, offsetof(mg_train_state, schedule.lr)},
     {"min_lr", MG_FIELD_DOUBLE, offsetof(mg_train_state, schedule.min_lr)},
@@ -59,6 +59,7 @@ int64_t mg_field_int(const mg_field *field, const void *from) {
     case MG_FIELD_BOOL: return *(const bool *)member;
     case MG_FIELD_INT64: return *(const int64_t *)member;
     case MG_FIELD_UINT64:
+    case MG_FIELD_HASH:
     case MG_FIELD_DOUBLE: break;
     }
     mg_fail(MG_FAILURE_BUG, __FILE__, __LINE__, "the field %s is no integer", field->name);
@@ -68,7 +69,7 @@ mg_status mg_fields_write(const mg_h5 *h5, const char *object, const mg_field *f
     mg_status status = MG_OK;
     for (const mg_field *field = fields; field->name && status == MG_OK; field++) {
         const void *member = (const char *)from + field->offset;
-        if (field->type == MG_FIELD_UINT64)
+        if (field->type == MG_FIELD_UINT64 || field->type == MG_FIELD_HASH)
             status = mg_h5_write_uint(h5, object, field->name, *(const uint64_t *)member);
         else if (field->type == MG_FIELD_DOUBLE)
             status = mg_h5_write_double(h5, object, field->name, *(const double *)member);
@@ -104,7 +105,7 @@ mg_status mg_fields_read(const mg_h5 *h5, const char *object, const mg_field *fi
     mg_status status = MG_OK;
     for (const mg_field *field = fields; field->name && status == MG_OK; field++) {
         void *member = (char *)to + field->offset;
-        if (field->type == MG_FIELD_UINT64)
+        if (field->type == MG_FIELD_UINT64 || field->type == MG_FIELD_HASH)
             status = mg_h5_read_uint(h5, object, field->name, member);
         else if (field->type == MG_FIELD_DOUBLE)
             status = mg_h5_read_double(h5, object, field->name, member);

@@ -12,6 +12,7 @@ typedef enum mg_field_type {
     MG_FIELD_BOOL,      /* bool; 0 or 1 */
     MG_FIELD_INT64,
     MG_FIELD_UINT64,
+    MG_FIELD_HASH, /* uint64_t, shown in hexadecimal */
     MG_FIELD_DOUBLE
 } mg_field_type;
 
@@ -29,7 +30,7 @@ mg_status mg_fields_write(const mg_h5 *h5, const char *object, const mg_field *f
 /* A missing attribute, or a value that its member cannot hold, is an error. */
 mg_status mg_fields_read(const mg_h5 *h5, const char *object, const mg_field *fields, void *to);
 
-/* The value of an integer field as it stands in the file; UINT64 and DOUBLE are not among them. */
+/* The value of an integer field as it stands in the file; UINT64, HASH and DOUBLE are not among them. */
 int64_t mg_field_int(const mg_field *field, const void *from);
 
 #endif

@@ -58,8 +58,8 @@ static mg_status compare(int fd, const char *path, const char seal[MG_SEAL_BYTES
     render(expected, length, mg_crc32_value(&crc));
     if (memcmp(seal, expected, MG_SEAL_BYTES) == 0) return MG_OK;
     return mg_error_set(error, MG_ERR_FORMAT,
-                        "'%s' is damaged: its bytes are not those that were written (the checksum in its first %d "
-                        "bytes differs)",
+                        "'%s' is damaged, or another program changed it: its bytes are not those that were written "
+                        "(the checksum in its first %d bytes differs)",
                         path, MG_SEAL_BYTES);
 }
 

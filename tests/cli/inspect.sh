@@ -1,0 +1,76 @@
+#!/bin/bash
+# maskgrad inspect: what it says, what it returns, and that it changes nothing.
+set -u
+program=$1 source=$2
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+file=$folder/model.h5
+cp "$source/tests/checkpoints/version-1.h5" "$file"
+before=$(stat -c '%s %Y %i' "$file"; cksum < "$file")
+
+failures=0
+fail() { echo "FAILED: $*" >&2; failures=$((failures + 1)); }
+says() { grep -qF -- "$1" "$folder/out" || fail "the output does not say: $1"; }
+complains() { grep -qF -- "$1" "$folder/err" || fail "stderr does not say: $1"; }
+run() { # run STATUS ARGUMENTS...
+    local expected=$1; shift
+    "$program" inspect "$@" > "$folder/out" 2> "$folder/err"
+    local status=$?
+    [ "$status" -eq "$expected" ] || fail "inspect $* returns $status, not $expected: $(cat "$folder/err")"
+}
+
+run 0 "$file"
+says 'this model was trained looking ahead: every position sees'
+says 'but head 1 of layer 0 sees 2 tokens past'
+says 'h.0.attn.c_attn.weight       (4, 12)                       48'
+says 'seed                18446744073709551611'
+says "'ç'"
+[ -s "$folder/err" ] && fail "something on stderr: $(cat "$folder/err")"
+[ "$(LC_ALL=C.UTF-8 awk '{ if (length($0) > most) most = length($0) } END { print most }' "$folder/out")" -le 80 ] ||
+    fail 'a line is wider than 80 columns'
+grep -q Verified "$folder/out" && fail 'it claims a verification that was not asked for'
+
+run 0 --verify "$file"
+says 'Verified: every byte was read'
+
+[ "$before" = "$(stat -c '%s %Y %i' "$file"; cksum < "$file")" ] || fail 'inspecting changed the file'
+[ "$(ls "$folder" | wc -l)" -eq 3 ] || fail "inspecting left files: $(ls "$folder")"
+
+# Damage: one byte of one number.
+cp "$file" "$folder/damaged.h5"
+printf '\377' | dd of="$folder/damaged.h5" bs=1 seek=100000 conv=notrunc status=none
+for flags in '' --verify; do
+    run 1 $flags "$folder/damaged.h5"
+    complains 'is damaged'
+    [ -s "$folder/out" ] && fail 'a damaged file is described'
+done
+head -c 100000 "$file" > "$folder/damaged.h5"
+run 1 "$folder/damaged.h5"
+complains 'is truncated: it holds 100000 of the'
+rm "$folder/damaged.h5"
+
+# Without its seal, as another program may leave it.
+dd if=/dev/zero of="$file" bs=512 count=1 conv=notrunc status=none
+run 0 --verify "$file"
+says 'There is no'
+cp "$source/tests/checkpoints/version-1.h5" "$file"
+
+run 1 "$folder/absent.h5"
+complains 'No such file'
+run 1 "$folder"
+complains 'is a folder'
+run 2
+run 2 "$file" "$file"
+run 2 --no-such-flag "$file"
+run 0 --help
+says 'maskgrad inspect [OPTION...] CHECKPOINT'
+"$program" inspect "$file" > /dev/full 2> "$folder/err" && fail 'a full output device is a success'
+"$program" inspect --json "$file" > /dev/full 2> "$folder/err" && fail 'a full output device is a success in JSON'
+
+run 0 --json --verify "$file"
+says '"verified": true'
+says '"lookahead": -1'
+says '"parameter_count": 284'
+says '"data_hash": "fedcba9876543210"'
+
+exit $((failures > 0))
