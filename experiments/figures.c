@@ -2,6 +2,7 @@
 #include "lab_private.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 lab_figure *lab_figure_begin(mg_lab *lab, const char *name, const char *title, lab_axes axes) {
@@ -116,6 +117,15 @@ static lab_span usable(lab_span span, bool log) {
     return (lab_span){span.low - half, span.high + half};
 }
 
+lab_span lab_with_room(lab_span span, bool log_scale, double part) {
+    if (log_scale) {
+        double room = pow(span.high / span.low, part);
+        return (lab_span){span.low / room, span.high * room};
+    }
+    double room = part * (span.high - span.low);
+    return (lab_span){span.low - room, span.high + room};
+}
+
 lab_span lab_span_x(const lab_figure *figure) {
     lab_span span = {INFINITY, -INFINITY};
     for (int k = 0; k < figure->series.n; k++) {
@@ -143,14 +153,9 @@ lab_span lab_span_y(const lab_figure *figure) {
         }
     }
     if (!axes->log_y && (figure->places || axes->y_from_zero)) widen(&span, 0);
-    span = usable(span, axes->log_y);
-    if (axes->log_y) {
-        double room = pow(span.high / span.low, 0.04);
-        return (lab_span){span.low / room, span.high * room};
-    }
-    double room = 0.04 * (span.high - span.low);
-    if (span.low != 0) span.low -= room; /* what begins at 0 stands on the axis */
-    span.high += room;
+    bool stands = !axes->log_y && span.low == 0 && (figure->places || axes->y_from_zero);
+    span = lab_with_room(usable(span, axes->log_y), axes->log_y, 0.04);
+    if (stands) span.low = 0;
     return span;
 }
 
@@ -201,6 +206,19 @@ void lab_table_row(lab_table *table, const char *format, ...) {
     char *text = lab_vformat(table->lab, divided, arguments);
     va_end(arguments);
     add_cells(table, text);
+}
+
+static bool is_number(const char *cell) {
+    char *end;
+    strtod(cell, &end);
+    while (*end == ' ' || *end == '%') end++;
+    return end != cell && *end == '\0';
+}
+
+bool lab_column_is_numbers(const lab_table *table, int column) {
+    for (int r = 1; r < table->rows.n; r++)
+        if (!is_number(((const char *const *)table->rows.item[r])[column])) return false;
+    return table->rows.n > 1;
 }
 
 void lab_table_end(lab_table *table, const char *format, ...) {

@@ -84,10 +84,9 @@ static void show_triangle(mg_lab *lab) {
     write_triangle(triangle);
     for (int query = 0; query < N; query++)
         for (int key = 0; key < N; key++)
-            to += sprintf(to, "%s%s", key < mg_visible(query, 0, N) ? " 0" : "−∞", key == N - 1 ? "\n" : " ");
+            to += sprintf(to, "%s%s", key < mg_visible(query, 0, N) ? "   0" : "-inf", key == N - 1 ? "\n" : " ");
     lab_texts(lab, "The mask, row = query, column = key", 2,
-              (const char *const[]){"as permission: 1 may be seen, 0 is forbidden",
-                                    "as what is added to the scores: 0 keeps, −∞ removes"},
+              (const char *const[]){"permission: 1 seen, 0 forbidden", "added to scores: 0 keeps, -inf removes"},
               (const char *const[]){triangle, added});
     lab_check_same_text(lab, "the printed triangle: 1 on and below the diagonal, 0 above", triangle, expected);
 }
@@ -185,13 +184,14 @@ static void show_maps(mg_lab *lab, const rows *r) {
                                            .n_rows = N,
                                            .n_columns = N,
                                            .values = values,
-                                           .masked = shown[p] == MINUS_INFINITY,
+                                           .masked = true,
                                            .lookahead = 0});
     }
     lab_heatmap_end(map,
-                    "Cells with a grey dot do not exist: that key is not there for that query. In the middle every "
-                    "one of them does, and the first query spends most of its weight on tokens it must not know. "
-                    "On the right they are gone again, but so is the weight they had taken.");
+                    "On the left a cell with a grey dot does not exist: that key is not there for that query. In the "
+                    "middle every forbidden cell is there, in red: the first query spends most of its weight on "
+                    "tokens it must not know. On the right they are gone again, and the weight they took with "
+                    "them.");
 }
 
 static void show_leaks(mg_lab *lab, const rows *r) {
@@ -199,20 +199,16 @@ static void show_leaks(mg_lab *lab, const rows *r) {
     for (int i = 0; i < N; i++) query[i] = i;
     lab_figure *figure = lab_figure_begin(
         lab, "leak", "Weight on the future, row by row",
-        (lab_axes){.x = "query", .y = "weight on forbidden keys", .y_low = -0.02, .y_high = 1});
+        (lab_axes){.x = "query", .y = "weight on forbidden keys", .y_from_zero = true});
     lab_line(figure, LAB_MASKED, way_names[MINUS_INFINITY], N, query, r->leaked[MINUS_INFINITY]);
     lab_line(figure, LAB_UNMASKED, way_names[ZERO_BEFORE], N, query, r->leaked[ZERO_BEFORE]);
-    lab_points(figure, LAB_UNMASKED, "", N, query, r->leaked[ZERO_BEFORE]);
-    lab_points(figure, LAB_MASKED, "", N, query, r->leaked[MINUS_INFINITY]);
     lab_figure_end(figure, "The earlier the query, the more of its keys are future, and the more a mask of 0 lets "
                            "through. The last query sees everything by right. With −∞ nothing passes anywhere.");
 
     figure = lab_figure_begin(lab, "sums", "Do the weights of a row sum to 1?",
-                              (lab_axes){.x = "query", .y = "sum of the weights", .y_low = 0, .y_high = 1.08});
+                              (lab_axes){.x = "query", .y = "sum of the weights", .y_from_zero = true});
     lab_line(figure, LAB_MASKED, way_names[MINUS_INFINITY], N, query, r->sums[MINUS_INFINITY]);
-    lab_points(figure, LAB_MASKED, "", N, query, r->sums[MINUS_INFINITY]);
     lab_line(figure, LAB_AMBER, way_names[ZERO_AFTER], N, query, r->sums[ZERO_AFTER]);
-    lab_points(figure, LAB_AMBER, "", N, query, r->sums[ZERO_AFTER]);
     lab_figure_end(figure, "Zeroing after the softmax hides the future and keeps its share: an early query's output is "
                            "scaled down by how strongly the future would have been heard, and so still depends on it.");
 

@@ -104,6 +104,8 @@ typedef struct lab_span {
 /* The values an axis must show: never empty, positive if `log`. */
 lab_span lab_span_x(const lab_figure *figure);
 lab_span lab_span_y(const lab_figure *figure);
+/* A part more on both sides, so that no curve runs along the frame. */
+lab_span lab_with_room(lab_span span, bool log, double part);
 bool lab_can_show(const lab_figure *figure, double x, double y);
 /* 0 … 1 along a span, by its logarithm if `log`. */
 double lab_along(lab_span span, bool log, double value);
@@ -117,6 +119,8 @@ typedef enum lab_cell {
 lab_cell lab_cell_kind(const lab_heatmap *map, const lab_panel *panel, int row, int column);
 lab_span lab_heat_span(const lab_heatmap *map);
 bool lab_heat_has(const lab_heatmap *map, lab_cell kind);
+/* Whether every cell of it below the header is a number: it aligns right. */
+bool lab_column_is_numbers(const lab_table *table, int column);
 /* A row's or column's token made visible: a space is an open box, a line end \n, an empty one a dash. */
 const char *lab_tick(mg_lab *lab, const char *const *labels, int i);
 
@@ -142,6 +146,7 @@ void lab_plot_quoted(FILE *pipe, const char *text);
 typedef struct lab_canvas {
     int width, height; /* logical pixels: of the SVG; the PNG has twice as many */
 } lab_canvas;
+lab_canvas lab_figure_canvas(void);
 lab_canvas lab_heat_canvas(const lab_heatmap *map);
 void lab_heat_data(FILE *pipe, const lab_heatmap *map);
 void lab_heat_plot(FILE *pipe, const lab_heatmap *map, bool png);
@@ -163,6 +168,8 @@ bool lab_terminal_colour(void);
 const char *lab_shown(mg_lab *lab, const char *text);
 int lab_text_width(const char *text); /* characters */
 void lab_print_wrapped(mg_lab *lab, const char *first_indent, const char *indent, const char *text);
+/* In a column of `width` characters, cut if it is longer. */
+void lab_print_padded(const char *text, int width, bool right);
 void lab_print_figure(mg_lab *lab, const lab_figure *figure);
 void lab_print_heatmap(mg_lab *lab, const lab_heatmap *map);
 

@@ -7,6 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { FIGURE_WIDTH = 600, FIGURE_HEIGHT = 400, LETTER = 9, LINE = 21 }; /* logical pixels, at a text of 16 */
+enum { FEW_POINTS = 16 };                                                /* a line of so few points shows them */
+
 /* A single-quoted string of gnuplot: a quote is doubled, nothing else is special; line ends would end it. */
 void lab_plot_quoted(FILE *pipe, const char *text) {
     fputc('\'', pipe);
@@ -17,8 +20,12 @@ void lab_plot_quoted(FILE *pipe, const char *text) {
     fputc('\'', pipe);
 }
 
+static const lab_series *series_of(const lab_figure *figure, int k) {
+    return figure->series.item[k];
+}
+
 static void plot_points(FILE *pipe, const lab_figure *figure, int k) {
-    const lab_series *s = figure->series.item[k];
+    const lab_series *s = series_of(figure, k);
     fprintf(pipe, "$s%d << EOD\n", k);
     for (int i = 0; i < s->n; i++) {
         if (lab_can_show(figure, s->x[i], s->y[i]))
@@ -29,15 +36,103 @@ static void plot_points(FILE *pipe, const lab_figure *figure, int k) {
     fputs("EOD\n", pipe);
 }
 
+/* Where things are, in logical pixels from the top left corner: gnuplot guesses the room for labels and legend from
+ * widths that it does not know in an SVG, so that they are placed here. */
+typedef struct frame {
+    double left, top, bottom; /* of the axes */
+    int across, longest;      /* legend: entries a row, letters of the longest */
+} frame;
+
+static int longest_place(const lab_figure *figure) {
+    int longest = 0;
+    for (int i = 0; i < figure->n_places; i++) {
+        int width = lab_text_width(figure->places[i]);
+        if (width > longest) longest = width;
+    }
+    return longest;
+}
+
+static bool places_are_turned(const lab_figure *figure) {
+    return (longest_place(figure) + 1) * LETTER * figure->n_places > FIGURE_WIDTH * 8 / 10;
+}
+
+enum { FRAME_LEFT = 66, FRAME_RIGHT = 582, SAMPLE = 30 };
+
+static frame frame_of(const lab_figure *figure) {
+    frame f = {.left = FRAME_LEFT, .longest = 1};
+    for (int k = 0; k < figure->series.n; k++) {
+        int width = lab_text_width(series_of(figure, k)->label);
+        if (width > f.longest) f.longest = width;
+    }
+    f.across = FIGURE_WIDTH * 9 / 10 / (f.longest * LETTER + SAMPLE + 2 * LETTER);
+    if (f.across < 1) f.across = 1;
+    int rows = (figure->series.n + f.across - 1) / f.across;
+    f.top = 26 + (rows + 1) * LINE;
+    f.bottom = FIGURE_HEIGHT - 3 * LINE;
+    if (places_are_turned(figure)) f.bottom = FIGURE_HEIGHT - 2 * LINE - longest_place(figure) * LETTER * 0.55;
+    return f;
+}
+
+static double across_screen(double x) {
+    return x / FIGURE_WIDTH;
+}
+
+static double up_screen(double y) {
+    return 1 - y / FIGURE_HEIGHT;
+}
+
+static void label_at(FILE *pipe, const char *text, double x, double y, const char *how, unsigned rgb) {
+    fputs("set label ", pipe);
+    lab_plot_quoted(pipe, text);
+    fprintf(pipe, " at screen %.4f, screen %.4f %s tc rgb '#%06X'\n", across_screen(x), up_screen(y), how, rgb);
+}
+
+static const char *dash_of(const lab_series *s) {
+    return s->colour == LAB_FLOOR || s->shape == LAB_SHAPE_FIT ? "dt (9,5)" : "dt 1";
+}
+
+static void plot_legend(FILE *pipe, const lab_figure *figure, const frame *f) {
+    for (int k = 0; k < figure->series.n; k++) {
+        const lab_series *s = series_of(figure, k);
+        double x = 16 + k % f->across * (f->longest * LETTER + SAMPLE + 2.0 * LETTER), y = 20 + k / f->across * LINE;
+        unsigned rgb = lab_rgb(s->colour);
+        double middle = across_screen(x + SAMPLE / 2.0), up = up_screen(y);
+        if (s->shape == LAB_SHAPE_BARS)
+            fprintf(pipe,
+                    "set object rectangle center screen %.4f, screen %.4f size screen %.4f, screen %.4f fs solid "
+                    "noborder fc rgb '#%06X'\n",
+                    middle, up, across_screen(SAMPLE), 12.0 / FIGURE_HEIGHT, rgb);
+        else if (s->shape != LAB_SHAPE_POINTS)
+            fprintf(pipe,
+                    "set arrow from screen %.4f, screen %.4f to screen %.4f, screen %.4f nohead %s lw 2.6 "
+                    "lc rgb '#%06X'\n",
+                    across_screen(x), up, across_screen(x + SAMPLE), up, dash_of(s), rgb);
+        if (s->shape == LAB_SHAPE_POINTS || (s->shape == LAB_SHAPE_LINE && s->n <= FEW_POINTS))
+            fprintf(pipe, "set label '' at screen %.4f, screen %.4f point pt 7 ps 0.8 lc rgb '#%06X'\n", middle, up,
+                    rgb);
+        label_at(pipe, s->label, x + SAMPLE + 8, y, "left", 0x222222);
+    }
+}
+
+static void plot_frame(FILE *pipe, const lab_figure *figure) {
+    frame f = frame_of(figure);
+    fprintf(pipe,
+            "set lmargin at screen %.4f\nset rmargin at screen %.4f\nset tmargin at screen %.4f\n"
+            "set bmargin at screen %.4f\n",
+            across_screen(f.left), across_screen(FRAME_RIGHT), up_screen(f.top), up_screen(f.bottom));
+    plot_legend(pipe, figure, &f);
+    label_at(pipe, figure->axes.y, 16, f.top - LINE + 3, "left", 0x555555);
+    label_at(pipe, figure->axes.x, (f.left + FRAME_RIGHT) / 2, FIGURE_HEIGHT - LINE * 0.8, "center", 0x555555);
+}
+
 static int count_bars(const lab_figure *figure) {
     int n = 0;
-    for (int k = 0; k < figure->series.n; k++)
-        n += ((const lab_series *)figure->series.item[k])->shape == LAB_SHAPE_BARS;
+    for (int k = 0; k < figure->series.n; k++) n += series_of(figure, k)->shape == LAB_SHAPE_BARS;
     return n;
 }
 
 static void plot_places(FILE *pipe, const lab_figure *figure) {
-    fputs("set xtics scale 0 (", pipe);
+    fprintf(pipe, "set xtics scale 0 %s (", places_are_turned(figure) ? "rotate by 35 right" : "");
     for (int i = 0; i < figure->n_places; i++) {
         fputs(i ? "," : "", pipe);
         lab_plot_quoted(pipe, figure->places[i]);
@@ -47,13 +142,16 @@ static void plot_places(FILE *pipe, const lab_figure *figure) {
 }
 
 static void plot_series(FILE *pipe, const lab_figure *figure, int k, int bar, int n_bars) {
-    const lab_series *s = figure->series.item[k];
+    const lab_series *s = series_of(figure, k);
     unsigned rgb = lab_rgb(s->colour);
-    const char *dash = s->colour == LAB_FLOOR || s->shape == LAB_SHAPE_FIT ? "dt (12,7)" : "dt 1";
+    const char *dash = dash_of(s);
     double width = 0.8 / (n_bars > 0 ? n_bars : 1);
     switch (s->shape) {
     case LAB_SHAPE_LEVEL: fprintf(pipe, "%.9g with lines %s lw 2 lc rgb '#%06X'", s->y[0], dash, rgb); break;
-    case LAB_SHAPE_LINE: fprintf(pipe, "$s%d with lines %s lw 2.6 lc rgb '#%06X'", k, dash, rgb); break;
+    case LAB_SHAPE_LINE:
+        fprintf(pipe, "$s%d with %s %s lw 2.6 pt 7 ps 0.8 lc rgb '#%06X'", k,
+                s->n <= FEW_POINTS ? "linespoints" : "lines", dash, rgb);
+        break;
     case LAB_SHAPE_FIT: fprintf(pipe, "$s%d with lines %s lw 1.6 lc rgb '#%06X'", k, dash, rgb); break;
     case LAB_SHAPE_POINTS: fprintf(pipe, "$s%d with points pt 7 ps 0.9 lc rgb '#%06X'", k, rgb); break;
     case LAB_SHAPE_BARS:
@@ -61,21 +159,26 @@ static void plot_series(FILE *pipe, const lab_figure *figure, int k, int bar, in
                 width * (bar - 0.5 * (n_bars - 1)), 0.92 * width, rgb);
         break;
     }
-    fputs(" title ", pipe);
-    lab_plot_quoted(pipe, s->label);
+}
+
+static bool has_whole_x(const lab_figure *figure) {
+    for (int k = 0; k < figure->series.n; k++) {
+        const lab_series *s = series_of(figure, k);
+        for (int i = 0; i < s->n && s->shape != LAB_SHAPE_LEVEL; i++)
+            if (s->x[i] != floor(s->x[i])) return false;
+    }
+    return true;
 }
 
 static void plot_figure(FILE *pipe, const lab_figure *figure) {
+    fputs("unset label\nunset arrow\nunset object\n", pipe);
     const lab_axes *axes = &figure->axes;
-    lab_span x = lab_span_x(figure), y = lab_span_y(figure);
+    lab_span x = lab_with_room(lab_span_x(figure), axes->log_x, 0.015), y = lab_span_y(figure);
     fprintf(pipe, "set xrange [%.9g:%.9g]\nset yrange [%.9g:%.9g]\n", x.low, x.high, y.low, y.high);
     if (axes->log_x) fputs("set logscale x\n", pipe);
+    if (!axes->log_x && x.high - x.low <= FEW_POINTS && has_whole_x(figure)) fputs("set xtics 1\n", pipe);
     if (axes->log_y) fputs("set logscale y\n", pipe);
-    fputs("set xlabel ", pipe);
-    lab_plot_quoted(pipe, axes->x);
-    fputs("\nset ylabel ", pipe);
-    lab_plot_quoted(pipe, axes->y);
-    fputs("\n", pipe);
+    plot_frame(pipe, figure);
     if (figure->places) plot_places(pipe, figure);
     for (int k = 0; k < figure->verticals.n; k++) {
         const lab_series *s = figure->verticals.item[k];
@@ -92,22 +195,25 @@ static void plot_figure(FILE *pipe, const lab_figure *figure) {
     for (int k = 0; k < figure->series.n; k++) {
         fputs(k ? ", \\\n  " : "", pipe);
         plot_series(pipe, figure, k, bar, n_bars);
-        bar += ((const lab_series *)figure->series.item[k])->shape == LAB_SHAPE_BARS;
+        bar += series_of(figure, k)->shape == LAB_SHAPE_BARS;
     }
     if (figure->series.n == 0) fputs("NaN notitle", pipe);
     fputs("\n", pipe);
 }
 
 static const char figure_style[] = "set border 3 lw 1 lc rgb '#666666'\n"
+                                   "unset key\n"
                                    "set tics nomirror out scale 0.6 tc rgb '#333333'\n"
-                                   "set grid ytics lt 1 lw 0.6 lc rgb '#E2E2E2'\n"
-                                   "set key outside top left horizontal Left reverse samplen 2.2 tc rgb '#222222'\n"
-                                   "set xlabel tc rgb '#222222'\nset ylabel tc rgb '#222222'\n";
+                                   "set grid ytics lt 1 lw 0.6 lc rgb '#E2E2E2'\n";
+
+lab_canvas lab_figure_canvas(void) {
+    return (lab_canvas){FIGURE_WIDTH, FIGURE_HEIGHT};
+}
 
 static void plot_picture(FILE *pipe, const mg_lab *lab, const lab_block *block, bool png) {
     bool heat = block->kind == LAB_BLOCK_HEATMAP;
     const char *name = heat ? block->heatmap->name : block->figure->name;
-    lab_canvas canvas = heat ? lab_heat_canvas(block->heatmap) : (lab_canvas){720, 440};
+    lab_canvas canvas = heat ? lab_heat_canvas(block->heatmap) : lab_figure_canvas();
     if (png)
         fprintf(pipe,
                 "set terminal pngcairo noenhanced size %d,%d fontscale 2 linewidth 2 pointscale 2 font 'Sans,12' "

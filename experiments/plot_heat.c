@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { PANELS_ACROSS = 3, BAR_STEPS = 64, WIDEST = 760 };
+enum { PANELS_ACROSS = 3, BAR_STEPS = 64, WIDEST = 940 };
 
 /* All lengths in cells, but cell, which is the size of one in logical pixels. */
 typedef struct layout {
@@ -118,7 +118,7 @@ static void write_dot(FILE *pipe, const lab_heatmap *map, const layout *l, place
 }
 
 static bool shows_numbers(const lab_heatmap *map, const layout *l) {
-    return map->scale.numbers && l->cell >= 30;
+    return map->scale.numbers && l->cell >= 28;
 }
 
 static void write_number(FILE *pipe, const lab_heatmap *map, const layout *l, place at, lab_cell kind, double value) {
@@ -217,7 +217,7 @@ static void label_bar(FILE *pipe, const lab_heatmap *map, const layout *l, doubl
         snprintf(text, sizeof text, map->scale.log ? "%.0e" : "%.3g", fabs(value) < 1e-12 * span.high ? 0 : value);
         label(pipe, text, (place){b.x + b.half_width + 6 / l->cell, b.low + along * b.height}, "left", size, 0x333333);
     }
-    label(pipe, map->scale.unit, (place){b.x - b.half_width, b.low + b.height + 16 / l->cell}, "left", size, 0x666666);
+    label(pipe, map->scale.unit, (place){b.x - b.half_width, b.low + b.height + 22 / l->cell}, "left", size, 0x666666);
 }
 
 /* Text sizes are in the unit of the terminal: pixels for SVG, points at twice the scale for PNG. */

@@ -89,7 +89,7 @@ static void write_checks(FILE *out, const mg_lab *lab) {
     fputs("</tbody>\n</table></div>\n</section>\n", out);
 }
 
-static void write_picture(FILE *out, mg_lab *lab, const char *name, const char *title, const char *caption) {
+static void write_picture(FILE *out, mg_lab *lab, const char *name, const char *title, const char *caption, int width) {
     fputs("<section>\n", out);
     element(out, "h2", title);
     fputs("<figure>\n", out);
@@ -99,7 +99,9 @@ static void write_picture(FILE *out, mg_lab *lab, const char *name, const char *
     /* As an image of its own its identifiers cannot meet those of another picture. */
     const char *svg = lab->pictures ? lab_read_file(lab, path, &size) : NULL;
     if (svg && size > 0) {
-        fprintf(out, "<div class=\"paper\"><img id=\"%s\" alt=\"", name);
+        /* On a phone a picture rather scrolls than shrinks until its text cannot be read. */
+        fprintf(out, "<div class=\"paper\"><img id=\"%s\" style=\"min-width: %dpx; max-width: %dpx\" alt=\"", name,
+                width * 11 / 20, width * 2);
         lab_html(out, lab_format(lab, "%s. %s", title, caption));
         fputs("\" src=\"data:image/svg+xml;base64,", out);
         write_base64(out, svg, size);
@@ -121,7 +123,11 @@ static void write_table(FILE *out, const lab_table *table) {
     for (int r = 0; r < table->rows.n; r++) {
         const char *const *cells = table->rows.item[r];
         fputs(r == 0 ? "<thead><tr>" : "<tr>", out);
-        for (int c = 0; c < table->n_columns; c++) element(out, r == 0 ? "th" : "td", cells[c]);
+        for (int c = 0; c < table->n_columns; c++) {
+            bool number = lab_column_is_numbers(table, c);
+            const char *head = number ? "th class=\"number\"" : "th", *cell = number ? "td class=\"number\"" : "td";
+            element(out, r == 0 ? head : cell, cells[c]);
+        }
         fputs(r == 0 ? "</tr></thead>\n<tbody>\n" : "</tr>\n", out);
     }
     fputs("</tbody>\n</table></div>\n", out);
@@ -145,8 +151,13 @@ static void write_texts(FILE *out, const lab_text_row *row) {
 static void write_block(FILE *out, mg_lab *lab, const lab_block *b) {
     switch (b->kind) {
     case LAB_BLOCK_NOTE: element(out, "p class=\"note\"", b->note); break;
-    case LAB_BLOCK_FIGURE: write_picture(out, lab, b->figure->name, b->figure->title, b->figure->caption); break;
-    case LAB_BLOCK_HEATMAP: write_picture(out, lab, b->heatmap->name, b->heatmap->title, b->heatmap->caption); break;
+    case LAB_BLOCK_FIGURE:
+        write_picture(out, lab, b->figure->name, b->figure->title, b->figure->caption, lab_figure_canvas().width);
+        break;
+    case LAB_BLOCK_HEATMAP:
+        write_picture(out, lab, b->heatmap->name, b->heatmap->title, b->heatmap->caption,
+                      lab_heat_canvas(b->heatmap).width);
+        break;
     case LAB_BLOCK_TABLE: write_table(out, b->table); break;
     case LAB_BLOCK_TEXTS: write_texts(out, b->texts); break;
     }

@@ -85,8 +85,7 @@ static void heading(const char *text) {
         printf("\n%s\n", text);
 }
 
-/* Text in a column: cut if it is longer. */
-static void padded(const char *text, int width, bool right) {
+void lab_print_padded(const char *text, int width, bool right) {
     size_t n = line_that_fits(text, width);
     if (strlen(text) > n) { /* does not fit: cut at the letter, not at the word */
         n = 0;
@@ -126,24 +125,16 @@ static void print_checks(mg_lab *lab) {
     printf("\n  %d of %d checks pass.\n", lab->checks.n - failed, lab->checks.n);
 }
 
-static bool is_number(const char *cell) {
-    char *end;
-    strtod(cell, &end);
-    while (*end == ' ' || *end == '%') end++;
-    return end != cell && *end == '\0';
-}
-
 static void print_table(mg_lab *lab, const lab_table *table) {
     heading(lab_shown(lab, table->title));
     enum { MOST = 32 };
     int n = table->n_columns < MOST ? table->n_columns : MOST, width[MOST] = {0}, total = 2;
     bool numbers[MOST];
     for (int c = 0; c < n; c++) {
-        numbers[c] = table->rows.n > 1;
+        numbers[c] = lab_column_is_numbers(table, c);
         for (int r = 0; r < table->rows.n; r++) {
             const char *cell = lab_shown(lab, ((const char **)table->rows.item[r])[c]);
             if (lab_text_width(cell) > width[c]) width[c] = lab_text_width(cell);
-            if (r > 0 && !is_number(cell)) numbers[c] = false;
         }
         total += width[c] + 2;
     }
@@ -159,7 +150,7 @@ static void print_table(mg_lab *lab, const lab_table *table) {
     for (int r = 0; r < table->rows.n; r++) {
         for (int c = 0; c < n; c++) {
             fputs("  ", stdout);
-            padded(lab_shown(lab, ((const char **)table->rows.item[r])[c]), width[c], numbers[c]);
+            lab_print_padded(lab_shown(lab, ((const char **)table->rows.item[r])[c]), width[c], numbers[c]);
         }
         fputs("\n", stdout);
     }
@@ -174,7 +165,7 @@ static void print_texts(mg_lab *lab, const lab_text_row *row) {
         const char *rest[3];
         for (int i = 0; i < n; i++) {
             fputs("  ", stdout);
-            padded(lab_shown(lab, row->headings[begin + i]), width, false);
+            lab_print_padded(lab_shown(lab, row->headings[begin + i]), width, false);
             rest[i] = lab_shown(lab, row->texts[begin + i]);
         }
         fputs("\n", stdout);
@@ -184,7 +175,7 @@ static void print_texts(mg_lab *lab, const lab_text_row *row) {
                 size_t length = line_that_fits(rest[i], width);
                 char *line = lab_format(lab, "%.*s", (int)length, rest[i]);
                 fputs("  ", stdout);
-                padded(line, width, false);
+                lab_print_padded(line, width, false);
                 rest[i] += length;
                 if (*rest[i] == ' ' || *rest[i] == '\n') rest[i]++;
                 more = more || *rest[i];

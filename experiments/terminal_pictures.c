@@ -59,10 +59,14 @@ static void print_bars(mg_lab *lab, const lab_figure *figure, bool utf8) {
         for (int k = 0; k < figure->series.n; k++) {
             const lab_series *s = figure->series.item[k];
             if (s->shape != LAB_SHAPE_BARS) continue;
-            printf("  %-14.14s %-14.14s ", lab_shown(lab, figure->places[i]), lab_shown(lab, s->label));
+            fputs("  ", stdout);
+            lab_print_padded(k ? "" : lab_shown(lab, figure->places[i]), 14, false);
+            fputs(" ", stdout);
+            lab_print_padded(lab_shown(lab, s->label), 22, false);
+            fputs(" ", stdout);
             bool shown = lab_can_show(figure, 1, s->y[i]);
-            int length = shown ? (int)lround(36 * lab_along(y, figure->axes.log_y, s->y[i])) : 0;
-            for (int c = 0; c < length && c < 36; c++) fputs(utf8 ? "█" : "#", stdout);
+            int length = shown ? (int)lround(30 * lab_along(y, figure->axes.log_y, s->y[i])) : 0;
+            for (int c = 0; c < length && c < 30; c++) fputs(utf8 ? "█" : "#", stdout);
             printf(" %.4g\n", s->y[i]);
         }
 }
@@ -90,7 +94,10 @@ void lab_print_figure(mg_lab *lab, const lab_figure *figure) {
     lab_print_wrapped(lab, "          ", "          ", figure->axes.y);
     print_grid(&g, figure, utf8);
     lab_span x = lab_span_x(figure);
-    printf("%11s%-10.4g%*s%10.4g\n", "", x.low, PLOT_COLUMNS - 20, lab_shown(lab, figure->axes.x), x.high);
+    const char *name = lab_shown(lab, figure->axes.x);
+    int room = PLOT_COLUMNS - 20 - lab_text_width(name);
+    printf("%11s%-10.4g%*s%s%*s%10.4g\n", "", x.low, room > 0 ? room / 2 : 0, "", name, room > 0 ? room - room / 2 : 0,
+           "", x.high);
     for (int k = 0, used = 0; k < figure->series.n; k++) {
         const lab_series *s = figure->series.item[k];
         bool dashed = s->colour == LAB_FLOOR || s->shape == LAB_SHAPE_FIT;
@@ -121,24 +128,73 @@ static const char *cell_text(const lab_heatmap *map, lab_span span, const lab_pa
     return (utf8 ? shades_utf8 : shades_ascii)[shade];
 }
 
-static void print_panel(mg_lab *lab, const lab_heatmap *map, const lab_panel *panel, bool utf8) {
+enum { GUTTER = 9 }; /* the row's token and a space */
+
+static int stride(int n) {
+    return (n + MOST_CELLS - 1) / MOST_CELLS;
+}
+
+static int panel_width(const lab_panel *panel) {
+    int step = stride(panel->n_columns);
+    int cells = 2 * ((panel->n_columns + step - 1) / step), title = lab_text_width(panel->title);
+    return GUTTER + (cells > title ? cells : title) + 2;
+}
+
+/* The first letter of a token, or the last digit of a number. */
+static void print_column_tick(mg_lab *lab, const lab_panel *panel, int column) {
+    if (!panel->column_labels) {
+        printf("%d ", column % 10);
+        return;
+    }
+    const char *tick = lab_shown(lab, lab_tick(lab, panel->column_labels, column));
+    int bytes = 1;
+    while (((unsigned char)tick[bytes] & 0xC0) == 0x80) bytes++;
+    printf("%.*s ", bytes, tick);
+}
+
+/* Line -2 is the title, -1 the columns' ticks, the others rows: a line that ends where the next panel begins. */
+static void print_panel_line(mg_lab *lab, const lab_heatmap *map, const lab_panel *panel, int line, bool utf8) {
+    int width = panel_width(panel) - GUTTER, row = line * stride(panel->n_rows), used = 0;
+    if (line == -2 || row >= panel->n_rows) {
+        printf("%*s", GUTTER, "");
+        lab_print_padded(line == -2 ? lab_shown(lab, panel->title) : "", width, false);
+        return;
+    }
+    lab_print_padded(line == -1 ? "" : lab_shown(lab, lab_tick(lab, panel->row_labels, row)), GUTTER - 1, true);
+    fputs(" ", stdout);
     lab_span span = lab_heat_span(map);
-    int stride_r = (panel->n_rows + MOST_CELLS - 1) / MOST_CELLS;
-    int stride_c = (panel->n_columns + MOST_CELLS - 1) / MOST_CELLS;
-    lab_print_wrapped(lab, "  ", "  ", panel->title);
-    for (int r = 0; r < panel->n_rows; r += stride_r) {
-        const char *tick = lab_shown(lab, lab_tick(lab, panel->row_labels, r));
-        int room = 8 - lab_text_width(tick);
-        printf("  %*s%s ", room > 0 ? room : 0, "", tick);
-        for (int c = 0; c < panel->n_columns; c += stride_c) fputs(cell_text(map, span, panel, r, c, utf8), stdout);
+    for (int c = 0; c < panel->n_columns; c += stride(panel->n_columns), used += 2) {
+        if (line == -1)
+            print_column_tick(lab, panel, c);
+        else
+            fputs(cell_text(map, span, panel, row, c, utf8), stdout);
+    }
+    printf("%*s", width - used, "");
+}
+
+/* Panels side by side from `first`, as many as fit; returns the next one. */
+static int print_panels(mg_lab *lab, const lab_heatmap *map, int first, bool utf8) {
+    int end = first, width = 0, lines = 0;
+    for (; end < map->panels.n; end++) {
+        const lab_panel *panel = map->panels.item[end];
+        width += panel_width(panel);
+        if (end > first && width > LAB_TERMINAL_COLUMNS) break;
+        int needed = (panel->n_rows + stride(panel->n_rows) - 1) / stride(panel->n_rows);
+        if (needed > lines) lines = needed;
+    }
+    for (int line = -2; line < lines; line++) {
+        for (int p = first; p < end; p++) print_panel_line(lab, map, map->panels.item[p], line, utf8);
         fputs("\n", stdout);
     }
-    if (stride_r > 1 || stride_c > 1) printf("  (every %d. row and every %d. column)\n", stride_r, stride_c);
+    const lab_panel *panel = map->panels.item[first];
+    if (stride(panel->n_rows) > 1 || stride(panel->n_columns) > 1)
+        printf("  Shown: one row in %d, one column in %d.\n", stride(panel->n_rows), stride(panel->n_columns));
+    return end;
 }
 
 void lab_print_heatmap(mg_lab *lab, const lab_heatmap *map) {
     bool utf8 = lab_terminal_utf8();
-    for (int p = 0; p < map->panels.n; p++) print_panel(lab, map, map->panels.item[p], utf8);
+    for (int p = 0; p < map->panels.n;) p = print_panels(lab, map, p, utf8);
     lab_span span = lab_heat_span(map);
     const char *const *shades = utf8 ? shades_utf8 : shades_ascii;
     printf("  %s %.3g", shades[0], span.low);
