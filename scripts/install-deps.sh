@@ -5,7 +5,7 @@
 #     scripts/install-deps.sh [--with-reference]    also python3-torch, for scripts/bench-vs-torch.sh and the references
 set -euo pipefail
 
-packages=(gcc cmake ninja-build pkg-config
+packages=(gcc libc6-dev cmake ninja-build pkg-config
     libopenblas-openmp-dev libhdf5-dev libcsv-dev libcmocka-dev libjansson-dev libpcre2-dev librandom123-dev
     gnuplot-nox fonts-dejavu-core
     # for tests only
