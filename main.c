@@ -7,16 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifndef MASKGRAD_VERSION
-#define MASKGRAD_VERSION "unknown"
-#endif
-
 typedef struct command {
     const char *name, *help;
     int (*run)(int argc, char **argv);
 } command;
 
 static const command commands[] = {
+    {"train", "Train a model, masked or not", mg_train_command},
     {"inspect", "What is in a checkpoint, and whether it is whole", mg_inspect_command},
     {NULL, NULL, NULL},
 };

@@ -3,10 +3,10 @@
 #ifndef MASKGRAD_COMMANDS_H
 #define MASKGRAD_COMMANDS_H
 
-int mg_command_train(int argc, char **argv);
-int mg_command_generate(int argc, char **argv);
-int mg_command_evaluate(int argc, char **argv);
-int mg_command_logits(int argc, char **argv);
-int mg_command_compare(int argc, char **argv);
+int mg_train_command(int argc, char **argv);
+int mg_generate_command(int argc, char **argv);
+int mg_evaluate_command(int argc, char **argv);
+int mg_logits_command(int argc, char **argv);
+int mg_compare_command(int argc, char **argv);
 
 #endif

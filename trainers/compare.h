@@ -3,6 +3,7 @@
 #define MASKGRAD_COMPARE_H
 
 #include "run_dir.h"
+#include "run_json.h"
 #include "run_log.h"
 
 typedef struct mg_run_record {

@@ -6,6 +6,8 @@
 #include "corpus.h"
 #include "gpt.h"
 
+#include <stdio.h>
+
 typedef struct mg_evaluation {
     ptrdiff_t n_positions, n_windows;
     double loss;            /* mean over everything, nats a token */
@@ -20,8 +22,8 @@ typedef struct mg_evaluation {
 mg_status mg_evaluate(mg_gpt *gpt, mg_tape *tape, const mg_corpus *corpus, mg_split split, int n_batches,
                       ptrdiff_t batch_size, uint64_t seed, mg_evaluation *evaluation, mg_error *error);
 void mg_evaluation_free(mg_evaluation *evaluation);
-/* `position,loss,floor`; floor is empty where the source is unknown. */
-mg_status mg_evaluation_write(const mg_evaluation *evaluation, const char *path, mg_error *error);
+/* `position,loss,floor`, a row a position; floor is empty where the source is unknown. MG_ERR_IO if `out` refuses. */
+mg_status mg_evaluation_print(const mg_evaluation *evaluation, FILE *out);
 
 /* The alarm: what a loss says about the run. NULL if it is plausible; else a sentence with the likely cause (mask,
  * shift or data), in `text`. A model below the floor sees its labels; one above ln V has learned nothing. */

@@ -42,10 +42,11 @@ typedef struct mg_flag {
         *also; /* other spellings, separated by spaces; a single letter is a short option: "p", "learning-rate" */
     mg_flag_kind kind;
     mg_flag_role role;
-    size_t offset;   /* of the value in the caller's struct */
-    double min, max; /* of a number. A default outside of them is not shown: .help tells what it is */
-    unsigned open;   /* MG_FLAG_OPEN_… */
-    const char *argument, *help;
+    size_t offset;        /* of the value in the caller's struct */
+    double min, max;      /* of a number. A default outside of them is not shown: .help tells what it is */
+    unsigned open;        /* MG_FLAG_OPEN_… */
+    const char *argument; /* what its value is called; NULL: it takes none */
+    const char *help;
     mg_status (*parse)(const char *text, void *value, mg_error *error); /* the error says what would be right */
     void (*format)(const void *value, char *text, size_t size);         /* what parse reads back */
 } mg_flag;

@@ -30,6 +30,13 @@ extern const mg_flag mg_training_flags[]; /* --batch-size --max-iters --lr … -
 extern const mg_flag mg_machine_flags[];  /* --threads */
 extern const mg_flag mg_folder_flags[];   /* --name --out-dir --init-from --resume --force: of train alone */
 
+/* All of them; NULL ends the list. */
+extern const mg_flag *const mg_run_flags[];
+/* The first setting of role FIXED in which two runs differ; NULL if there is none. */
+const mg_flag *mg_run_options_conflict(const mg_run_options *a, const mg_run_options *b);
+/* runs/<name>, or without a name runs/<data>-<mask>: where a run goes that is not told where. */
+void mg_run_default_dir(const mg_run_options *options, char *path, size_t size);
+
 /* The mask in words: "causal", "none", "lookahead 2", with the leaky head behind it if there is one. */
 void mg_mask_words(const mg_gpt_config *config, char *text, size_t size);
 /* "all" or a number of positions, as --lookahead reads it; "causal" or "none", as --mask reads it. */

@@ -56,10 +56,9 @@ mg_status mg_trainer_evaluate(mg_trainer *trainer, mg_split split, int n_batches
                               mg_error *error);
 
 mg_gpt *mg_trainer_model(mg_trainer *trainer);
+mg_tape *mg_trainer_tape(mg_trainer *trainer);                         /* empty between steps */
 const mg_train_options *mg_trainer_options(const mg_trainer *trainer); /* resolved, with the vocabulary's size */
 const mg_corpus *mg_trainer_corpus(const mg_trainer *trainer);
-/* The mean batch of the next step as it will be drawn: batch_size * grad_accum * block_size ids and targets. */
-void mg_trainer_peek(const mg_trainer *trainer, const int **ids, const int **targets);
 /* Remember a validation loss; the lowest goes into checkpoints. */
 void mg_trainer_note_loss(mg_trainer *trainer, double validation_loss);
 

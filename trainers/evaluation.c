@@ -1,0 +1,155 @@
+#include "evaluation.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct workspace {
+    int *ids, *targets; /* (B,T) */
+    mg_real *row_loss;  /* (B,T) */
+    double *best;       /* (T): the Bayes-optimal predictor's */
+} workspace;
+
+static void free_workspace(workspace *w) {
+    mg_free(w->ids);
+    mg_free(w->targets);
+    mg_free(w->row_loss);
+    mg_free(w->best);
+}
+
+static mg_status make_workspace(workspace *w, ptrdiff_t B, ptrdiff_t T, mg_error *error) {
+    size_t n = (size_t)B * (size_t)T;
+    *w = (workspace){
+        .ids = mg_alloc(n, sizeof(int), "the ids of a batch", error),
+        .targets = mg_alloc(n, sizeof(int), "the targets of a batch", error),
+        .row_loss = mg_alloc(n, sizeof(mg_real), "the losses of a batch", error),
+        .best = mg_alloc((size_t)T, sizeof(double), "the best losses of a window", error),
+    };
+    if (w->ids && w->targets && w->row_loss && w->best) return MG_OK;
+    free_workspace(w);
+    return MG_ERR_MEMORY;
+}
+
+/* What the sums over windows need for the mean and the standard error of the gap to the floor. */
+typedef struct gap_sums {
+    double gap, gap_squared;
+} gap_sums;
+
+static void add_window(mg_evaluation *e, const mg_corpus *corpus, workspace *w, ptrdiff_t row, gap_sums *sums) {
+    ptrdiff_t T = e->n_positions;
+    const mg_real *loss = w->row_loss + row * T;
+    for (ptrdiff_t t = 0; t < T; t++) e->position_loss[t] += (double)loss[t];
+    if (!corpus->grammar) return;
+    mg_grammar_bayes_loss(corpus->grammar, w->ids + row * T, w->targets + row * T, T, w->best);
+    double gap = 0;
+    for (ptrdiff_t t = 0; t < T; t++) {
+        e->position_floor[t] += w->best[t];
+        gap += (double)loss[t] - w->best[t];
+    }
+    gap /= (double)T;
+    sums->gap += gap;
+    sums->gap_squared += gap * gap;
+}
+
+static double mean_of(double *values, ptrdiff_t n, ptrdiff_t count) {
+    double sum = 0;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        values[i] /= (double)count;
+        sum += values[i];
+    }
+    return sum / (double)n;
+}
+
+static void finish(mg_evaluation *e, gap_sums sums) {
+    e->loss = mean_of(e->position_loss, e->n_positions, e->n_windows);
+    e->floor = e->gap_error = NAN;
+    if (!e->position_floor) return;
+    e->floor = mean_of(e->position_floor, e->n_positions, e->n_windows);
+    double n = (double)e->n_windows, mean = sums.gap / n;
+    e->gap_error = sqrt(fmax(0, sums.gap_squared / n - mean * mean) / fmax(1, n - 1));
+}
+
+mg_status mg_evaluate(mg_gpt *gpt, mg_tape *tape, const mg_corpus *corpus, mg_split split, int n_batches,
+                      ptrdiff_t batch_size, uint64_t seed, mg_evaluation *evaluation, mg_error *error) {
+    ptrdiff_t B = batch_size, T = mg_gpt_get_config(gpt)->block_size;
+    *evaluation = (mg_evaluation){.n_positions = T, .n_windows = (ptrdiff_t)n_batches * B};
+    mg_evaluation e = *evaluation;
+    workspace w;
+    mg_status status = make_workspace(&w, B, T, error);
+    if (status != MG_OK) return status;
+    e.position_loss = mg_alloc_zero((size_t)T, sizeof(double), "the losses by position", error);
+    if (corpus->grammar) e.position_floor = mg_alloc_zero((size_t)T, sizeof(double), "the floor by position", error);
+    if (!e.position_loss || (corpus->grammar && !e.position_floor)) {
+        mg_evaluation_free(&e);
+        free_workspace(&w);
+        return MG_ERR_MEMORY;
+    }
+
+    gap_sums sums = {0, 0};
+    mg_tape_record(tape, false);
+    for (int batch = 0; batch < n_batches; batch++) {
+        mg_rng rng = {seed, MG_STREAM_EVAL, (uint32_t)batch};
+        mg_corpus_batch(corpus, split, rng, B, T, w.ids, w.targets);
+        mg_gpt_loss(gpt, tape, w.ids, w.targets, B, T, NULL, w.row_loss);
+        for (ptrdiff_t row = 0; row < B; row++) add_window(&e, corpus, &w, row, &sums);
+        mg_tape_reset(tape);
+    }
+    mg_tape_record(tape, true);
+    finish(&e, sums);
+    free_workspace(&w);
+    *evaluation = e;
+    return MG_OK;
+}
+
+void mg_evaluation_free(mg_evaluation *evaluation) {
+    mg_free(evaluation->position_loss);
+    mg_free(evaluation->position_floor);
+    *evaluation = (mg_evaluation){0};
+}
+
+mg_status mg_evaluation_print(const mg_evaluation *evaluation, FILE *out) {
+    fputs("position,loss,floor\n", out);
+    for (ptrdiff_t t = 0; t < evaluation->n_positions; t++) {
+        fprintf(out, "%td,%.9g,", t, evaluation->position_loss[t]);
+        if (evaluation->position_floor) fprintf(out, "%.9g", evaluation->position_floor[t]);
+        fputc('\n', out);
+    }
+    return ferror(out) ? MG_ERR_IO : MG_OK;
+}
+
+/* ---- The alarm ---- */
+
+static const char *below_floor(const mg_evaluation *e, const mg_gpt_config *config, char *text, size_t size) {
+    /* The floor is the best on average; on few windows chance may bring a model below it. */
+    double gap = e->loss - e->floor;
+    if (!(gap < -0.005 - 4 * e->gap_error)) return NULL;
+    int n = snprintf(text, size, "the loss %.4f is below the floor %.4f: the model sees its labels; ", e->loss,
+                     e->floor);
+    if (n < 0 || (size_t)n >= size) return text;
+    if (mg_gpt_is_causal(config))
+        snprintf(text + n, size - (size_t)n,
+                 "its mask is causal, so look at the data (is it the grammar's?) and at the shift of the targets");
+    else
+        snprintf(text + n, size - (size_t)n, "its mask is not causal");
+    return text;
+}
+
+const char *mg_evaluation_alarm(const mg_evaluation *evaluation, const mg_gpt_config *config, char *text, size_t size) {
+    double uniform = log(config->vocab_size);
+    if (evaluation->loss > uniform + 0.1) {
+        snprintf(
+            text, size,
+            "the loss %.4f is above ln V = %.4f, that of guessing: the learning rate may be too high, or the data is "
+            "not what the model was trained on",
+            evaluation->loss, uniform);
+        return text;
+    }
+    if (isfinite(evaluation->floor)) return below_floor(evaluation, config, text, size);
+    if (evaluation->loss < 0.05 * uniform) {
+        snprintf(text, size, "the loss %.4f is very low beside ln V = %.4f: %s", evaluation->loss, uniform,
+                 mg_gpt_is_causal(config) ? "the data may repeat itself, in both splits, or the targets may leak"
+                                          : "the model sees its labels, since its mask is not causal");
+        return text;
+    }
+    return NULL;
+}

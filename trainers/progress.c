@@ -1,0 +1,46 @@
+#include "progress.h"
+#include "clock.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+mg_progress mg_progress_begin(int64_t first, int64_t total, int64_t tokens_a_step) {
+    double now = mg_seconds();
+    return (mg_progress){.live = isatty(STDERR_FILENO) == 1,
+                         .first = first,
+                         .total = total,
+                         .begun = now,
+                         .last = now,
+                         .tokens_a_step = tokens_a_step};
+}
+
+static void format_duration(double seconds, char *text, size_t size) {
+    long s = (long)(seconds + 0.5);
+    if (s >= 3600)
+        snprintf(text, size, "%ldh%02ldm", s / 3600, s / 60 % 60);
+    else if (s >= 60)
+        snprintf(text, size, "%ldm%02lds", s / 60, s % 60);
+    else
+        snprintf(text, size, "%lds", s);
+}
+
+void mg_progress_step(mg_progress *p, int64_t done, double loss) {
+    double now = mg_seconds();
+    if (now - p->last < (p->live ? 0.1 : 10.0)) return;
+    p->last = now;
+    double a_step = (now - p->begun) / (double)(done - p->first);
+    char left[32];
+    format_duration(a_step * (double)(p->total - done), left, sizeof left);
+    fprintf(stderr, "%sstep %" PRId64 "/%" PRId64 "  loss %.4f  %.0f tokens/s  %s left%s", p->live ? "\r\033[K" : "",
+            done, p->total, loss, (double)p->tokens_a_step / a_step, left, p->live ? "" : "\n");
+    fflush(stderr);
+    p->shown = p->live;
+}
+
+void mg_progress_clear(mg_progress *p) {
+    if (!p->shown) return;
+    fputs("\r\033[K", stderr);
+    fflush(stderr);
+    p->shown = false;
+}

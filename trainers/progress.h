@@ -1,0 +1,22 @@
+/* How far a run is, on stderr: a line that renews itself on a terminal, a plain line now and then elsewhere. */
+#ifndef MASKGRAD_PROGRESS_H
+#define MASKGRAD_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct mg_progress {
+    bool live;            /* stderr is a terminal */
+    bool shown;           /* a live line stands there now */
+    int64_t first, total; /* steps: done before this process, and in all */
+    double begun, last;   /* seconds of the monotonic clock */
+    int64_t tokens_a_step;
+} mg_progress;
+
+mg_progress mg_progress_begin(int64_t first, int64_t total, int64_t tokens_a_step);
+/* `done` steps are done; the last had this loss. Shows something at most ten times a second, or every ten seconds. */
+void mg_progress_step(mg_progress *progress, int64_t done, double loss);
+/* Make room before another line is printed. */
+void mg_progress_clear(mg_progress *progress);
+
+#endif

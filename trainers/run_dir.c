@@ -1,0 +1,90 @@
+#include "run_dir.h"
+#include "heap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char *join(const char *folder, const char *name, mg_error *error) {
+    size_t size = strlen(folder) + strlen(name) + 2;
+    char *path = mg_alloc(size, 1, "a path", error);
+    if (path) snprintf(path, size, "%s/%s", folder, name);
+    return path;
+}
+
+mg_status mg_run_dir_name(mg_run_dir *dir, const char *path, mg_error *error) {
+    *dir = (mg_run_dir){
+        .path = mg_strdup(path, error),
+        .run_json = join(path, "run.json", error),
+        .log = join(path, "log.csv", error),
+        .position = join(path, "position.csv", error),
+        .checkpoint = join(path, "checkpoint.h5", error),
+        .samples = join(path, "samples.txt", error),
+        .lock = -1,
+    };
+    if (dir->path && dir->run_json && dir->log && dir->position && dir->checkpoint && dir->samples) return MG_OK;
+    mg_run_dir_close(dir);
+    return MG_ERR_MEMORY;
+}
+
+/* The folder and those above it. */
+static mg_status make_folders(const char *path, mg_error *error) {
+    char *part = mg_strdup(path, error);
+    if (!part) return MG_ERR_MEMORY;
+    mg_status status = MG_OK;
+    for (char *at = part + 1; status == MG_OK; at++) {
+        char held = *at;
+        if (held != '/' && held != '\0') continue;
+        *at = '\0';
+        if (mkdir(part, 0777) != 0 && errno != EEXIST)
+            status = mg_error_set(error, MG_ERR_IO, "cannot make the folder %s: %s", part, strerror(errno));
+        *at = held;
+        if (held == '\0') break;
+    }
+    mg_free(part);
+    return status;
+}
+
+static mg_status lock(mg_run_dir *dir, mg_error *error) {
+    char *path = join(dir->path, ".lock", error);
+    if (!path) return MG_ERR_MEMORY;
+    dir->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    mg_free(path);
+    if (dir->lock < 0)
+        return mg_error_set(error, MG_ERR_IO, "cannot write in the folder %s: %s", dir->path, strerror(errno));
+    if (flock(dir->lock, LOCK_EX | LOCK_NB) == 0) return MG_OK;
+    if (errno != EWOULDBLOCK)
+        return mg_error_set(error, MG_ERR_IO, "cannot lock the folder %s: %s", dir->path, strerror(errno));
+    return mg_error_set(error, MG_ERR_STATE,
+                        "another maskgrad process works in %s: wait for its end, or choose another --out-dir",
+                        dir->path);
+}
+
+mg_status mg_run_dir_open(mg_run_dir *dir, const char *path, mg_error *error) {
+    mg_status status = mg_run_dir_name(dir, path, error);
+    if (status != MG_OK) return status;
+    status = make_folders(path, error);
+    if (status == MG_OK) status = lock(dir, error);
+    if (status != MG_OK) mg_run_dir_close(dir);
+    return status;
+}
+
+void mg_run_dir_close(mg_run_dir *dir) {
+    mg_free(dir->path);
+    mg_free(dir->run_json);
+    mg_free(dir->log);
+    mg_free(dir->position);
+    mg_free(dir->checkpoint);
+    mg_free(dir->samples);
+    if (dir->lock >= 0) close(dir->lock);
+    *dir = (mg_run_dir){.lock = -1};
+}
+
+bool mg_run_dir_holds_run(const mg_run_dir *dir) {
+    return access(dir->run_json, F_OK) == 0 || access(dir->checkpoint, F_OK) == 0;
+}

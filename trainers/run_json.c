@@ -1,0 +1,173 @@
+#include "run_json.h"
+#include "gemm.h"
+#include "parallel.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct mg_run_json {
+    json_t *root;
+};
+
+/* The name in the file: "--block-size" is "block_size", and "--no-scale" clears "scale". */
+static void key_of(const mg_flag *flag, char *key, size_t size) {
+    snprintf(key, size, "%s", flag->kind == MG_FLAG_OFF ? flag->name + strlen("no-") : flag->name);
+    for (char *c = key; *c; c++)
+        if (*c == '-') *c = '_';
+}
+
+static bool is_setting(const mg_flag *flag) {
+    return flag->kind != MG_FLAG_HEADING && flag->role != MG_ROLE_COMMAND;
+}
+
+/* ---- Writing ---- */
+
+static json_t *value_of(const mg_flag *flag, const mg_run_options *options) {
+    char text[4096];
+    mg_flag_format(flag, options, text, sizeof text);
+    switch (flag->kind) {
+    case MG_FLAG_INT:
+    case MG_FLAG_INT64: return json_integer(strtoll(text, NULL, 10));
+    case MG_FLAG_REAL: return json_real(strtod(text, NULL));
+    case MG_FLAG_ON:
+    case MG_FLAG_OFF: return json_boolean(strcmp(text, "true") == 0);
+    default: return text[0] ? json_string(text) : json_null();
+    }
+}
+
+static mg_status put_settings(json_t *settings, const mg_run_options *options, mg_error *error) {
+    char key[64];
+    for (const mg_flag *const *table = mg_run_flags; *table; table++)
+        for (const mg_flag *flag = *table; !mg_flag_is_end(flag); flag++) {
+            if (!is_setting(flag)) continue;
+            key_of(flag, key, sizeof key);
+            if (json_object_set_new(settings, key, value_of(flag, options)) != 0)
+                return mg_error_set(error, MG_ERR_INPUT, "--%s is not valid UTF-8, which run.json needs", flag->name);
+        }
+    return MG_OK;
+}
+
+/* How many digits every real setting needs to read back as itself: 15 unless one is odd, so that 0.1 stays 0.1. */
+static int digits_needed(const mg_run_options *options) {
+    int digits = 15;
+    char text[64];
+    for (const mg_flag *const *table = mg_run_flags; *table; table++)
+        for (const mg_flag *flag = *table; !mg_flag_is_end(flag); flag++) {
+            if (flag->kind != MG_FLAG_REAL || !is_setting(flag)) continue;
+            mg_flag_format(flag, options, text, sizeof text);
+            double value = strtod(text, NULL);
+            for (; digits < 17; digits++) {
+                snprintf(text, sizeof text, "%.*g", digits, value);
+                if (strtod(text, NULL) == value) break;
+            }
+        }
+    return digits;
+}
+
+static json_t *facts_of(const mg_run_options *options, const mg_run_facts *facts) {
+    char mask[128], hash[32];
+    mg_mask_words(&options->train.model, mask, sizeof mask);
+    snprintf(hash, sizeof hash, "%016" PRIx64, facts->data_hash);
+    return json_pack("{s:s, s:s, s:{s:s, s:s, s:i, s:I, s:I}, s:{s:i, s:s, s:s}, s:I}", "creator",
+                     "maskgrad " MASKGRAD_VERSION, "mask", mask, "data", "name", facts->data_name, "hash", hash,
+                     "vocab_size", facts->vocab_size, "tokens", (json_int_t)facts->n_tokens, "train_tokens",
+                     (json_int_t)facts->n_train, "machine", "threads", mg_threads(), "blas", mg_blas_name(), "compiler",
+                     __VERSION__, "parameters", (json_int_t)facts->n_parameters);
+}
+
+/* Into a file beside it, onto the disk, and then in its place. */
+static mg_status replace_file(const char *path, const char *text, mg_error *error) {
+    char temporary[4096];
+    if (snprintf(temporary, sizeof temporary, "%s.tmp.%ld", path, (long)getpid()) >= (int)sizeof temporary)
+        return mg_error_set(error, MG_ERR_IO, "the path %.100s… is too long", path);
+    FILE *file = fopen(temporary, "w");
+    bool written = file && fputs(text, file) >= 0 && fputc('\n', file) != EOF && fflush(file) == 0 &&
+                   fsync(fileno(file)) == 0;
+    if (file && fclose(file) != 0) written = false;
+    if (written && rename(temporary, path) == 0) return MG_OK;
+    mg_status status = mg_error_set(error, MG_ERR_IO, "cannot write %s: %s", path, strerror(errno));
+    remove(temporary);
+    return status;
+}
+
+mg_status mg_run_json_write(const char *path, const mg_run_options *options, const mg_run_facts *facts,
+                            mg_error *error) {
+    json_t *root = facts_of(options, facts), *settings = json_object();
+    mg_status status = put_settings(settings, options, error);
+    if (!root || json_object_set_new(root, "settings", settings) != 0)
+        status = mg_error_set(error, MG_ERR_INPUT, "the name of the data is not valid UTF-8, which run.json needs");
+    char *text = status == MG_OK ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(digits_needed(options)))
+                                 : NULL;
+    if (status == MG_OK) status = text ? replace_file(path, text, error) : MG_ERR_MEMORY;
+    free(text);
+    json_decref(root);
+    return status;
+}
+
+/* ---- Reading ---- */
+
+static mg_status take_setting(const mg_flag *flag, const json_t *value, mg_run_options *options, mg_error *error) {
+    char text[64] = "";
+    bool is_text = flag->kind == MG_FLAG_TEXT || flag->kind == MG_FLAG_CUSTOM;
+    if (is_text && json_is_null(value)) return MG_OK;
+    if (json_is_string(value)) return mg_flag_set(flag, options, json_string_value(value), error);
+    if (json_is_integer(value)) snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    if (json_is_real(value)) snprintf(text, sizeof text, "%.17g", json_real_value(value));
+    if (json_is_boolean(value)) snprintf(text, sizeof text, "%s", json_is_true(value) ? "true" : "false");
+    if (is_text) return mg_error_set(error, MG_ERR_FORMAT, "--%s is not a text", flag->name);
+    return mg_flag_set(flag, options, text, error);
+}
+
+static mg_status take_settings(const json_t *settings, const char *path, mg_run_options *options, mg_error *error) {
+    char key[64];
+    mg_error reason;
+    for (const mg_flag *const *table = mg_run_flags; *table; table++)
+        for (const mg_flag *flag = *table; !mg_flag_is_end(flag); flag++) {
+            if (!is_setting(flag)) continue;
+            key_of(flag, key, sizeof key);
+            const json_t *value = json_object_get(settings, key);
+            if (!value) return mg_error_set(error, MG_ERR_FORMAT, "%s: the setting '%s' is missing", path, key);
+            if (take_setting(flag, value, options, &reason) != MG_OK)
+                return mg_error_set(error, MG_ERR_FORMAT, "%s: '%s': %s", path, key, reason.message);
+        }
+    return MG_OK;
+}
+
+mg_status mg_run_json_read(mg_run_json **json, const char *path, mg_run_options *options, mg_error *error) {
+    *json = NULL;
+    if (access(path, R_OK) != 0) return mg_error_set(error, MG_ERR_IO, "cannot read %s: %s", path, strerror(errno));
+    json_error_t reason;
+    json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &reason);
+    if (!root) return mg_error_set(error, MG_ERR_FORMAT, "%s, line %d: %s", path, reason.line, reason.text);
+    mg_run_options read = mg_run_defaults();
+    const json_t *settings = json_object_get(root, "settings");
+    mg_status status = json_is_object(settings)
+                           ? take_settings(settings, path, &read, error)
+                           : mg_error_set(error, MG_ERR_FORMAT, "%s has no 'settings': it is not a run's", path);
+    mg_run_json *made = status == MG_OK ? mg_alloc(1, sizeof *made, "run.json", error) : NULL;
+    if (!made) {
+        json_decref(root);
+        return status == MG_OK ? MG_ERR_MEMORY : status;
+    }
+    mg_run_options_resolve(&read);
+    made->root = root;
+    *json = made;
+    *options = read;
+    return MG_OK;
+}
+
+uint64_t mg_run_json_data_hash(const mg_run_json *json) {
+    const char *hash = json_string_value(json_object_get(json_object_get(json->root, "data"), "hash"));
+    return hash ? strtoull(hash, NULL, 16) : 0;
+}
+
+void mg_run_json_free(mg_run_json *json) {
+    if (!json) return;
+    json_decref(json->root);
+    mg_free(json);
+}

@@ -1,0 +1,24 @@
+/* run.json: every setting of a run, and what it ran on. A resumed run takes its settings from here. */
+#ifndef MASKGRAD_RUN_JSON_H
+#define MASKGRAD_RUN_JSON_H
+
+#include "options.h"
+
+/* What run.json says besides the settings. */
+typedef struct mg_run_facts {
+    uint64_t data_hash;
+    const char *data_name;
+    int vocab_size;
+    ptrdiff_t n_parameters, n_tokens, n_train;
+} mg_run_facts;
+/* Written whole or not at all. */
+mg_status mg_run_json_write(const char *path, const mg_run_options *options, const mg_run_facts *facts,
+                            mg_error *error);
+
+typedef struct mg_run_json mg_run_json;
+/* Read it into *options, of which the texts live as long as *json. */
+mg_status mg_run_json_read(mg_run_json **json, const char *path, mg_run_options *options, mg_error *error);
+uint64_t mg_run_json_data_hash(const mg_run_json *json);
+void mg_run_json_free(mg_run_json *json);
+
+#endif

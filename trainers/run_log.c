@@ -1,0 +1,252 @@
+#include "run_log.h"
+#include "heap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char header[] = "step,split,loss,lr,grad_norm,tokens,seconds\n";
+
+struct mg_run_log {
+    int file;
+    char *path;
+};
+
+static mg_status system_error(const char *what, const char *path, mg_error *error) {
+    return mg_error_set(error, MG_ERR_IO, "%s %s: %s", what, path, strerror(errno));
+}
+
+/* ---- Writing ---- */
+
+static mg_status write_text(mg_run_log *log, const char *text, size_t size, mg_error *error) {
+    ssize_t written;
+    do written = write(log->file, text, size);
+    while (written < 0 && errno == EINTR);
+    if (written < 0) return system_error("cannot write", log->path, error);
+    if ((size_t)written == size) return MG_OK;
+    errno = ENOSPC; /* a file takes less than it is given only when there is no room */
+    return system_error("cannot write", log->path, error);
+}
+
+static mg_status open_log(mg_run_log **log, const char *path, int flags, mg_error *error) {
+    *log = NULL;
+    mg_run_log *made = mg_alloc_zero(1, sizeof *made, "a log", error);
+    if (!made) return MG_ERR_MEMORY;
+    made->path = mg_strdup(path, error);
+    made->file = made->path ? open(path, O_WRONLY | O_APPEND | O_CLOEXEC | flags, 0666) : -1;
+    if (made->file < 0) {
+        mg_status status = made->path ? system_error("cannot write", path, error) : MG_ERR_MEMORY;
+        mg_run_log_close(made);
+        return status;
+    }
+    *log = made;
+    return MG_OK;
+}
+
+mg_status mg_run_log_create(mg_run_log **log, const char *path, mg_error *error) {
+    mg_status status = open_log(log, path, O_CREAT | O_TRUNC, error);
+    if (status == MG_OK) status = write_text(*log, header, strlen(header), error);
+    if (status != MG_OK) {
+        mg_run_log_close(*log);
+        *log = NULL;
+    }
+    return status;
+}
+
+mg_status mg_run_log_append(mg_run_log *log, const mg_run_log_row *row, mg_error *error) {
+    char text[256], norm[40] = "";
+    if (!isnan(row->grad_norm)) snprintf(norm, sizeof norm, "%.9g", row->grad_norm);
+    int n = snprintf(text, sizeof text, "%" PRId64 ",%s,%.9g,%.9g,%s,%" PRId64 ",%.6f\n", row->step,
+                     row->validation ? "val" : "train", row->loss, row->lr, norm, row->tokens, row->seconds);
+    return write_text(log, text, (size_t)n, error);
+}
+
+mg_status mg_run_log_sync(mg_run_log *log, mg_error *error) {
+    return fsync(log->file) == 0 ? MG_OK : system_error("cannot write", log->path, error);
+}
+
+void mg_run_log_close(mg_run_log *log) {
+    if (!log) return;
+    if (log->file >= 0) close(log->file);
+    mg_free(log->path);
+    mg_free(log);
+}
+
+/* ---- Reading ---- */
+
+static mg_status read_all(const char *path, char **text, size_t *size, mg_error *error) {
+    *text = NULL;
+    FILE *file = fopen(path, "rb");
+    struct stat status;
+    if (!file) return system_error("cannot read", path, error);
+    if (fstat(fileno(file), &status) != 0 || !S_ISREG(status.st_mode)) {
+        fclose(file);
+        return mg_error_set(error, MG_ERR_IO, "%s is not a file", path);
+    }
+    *text = mg_alloc((size_t)status.st_size + 1, 1, path, error);
+    if (!*text) {
+        fclose(file);
+        return MG_ERR_MEMORY;
+    }
+    *size = fread(*text, 1, (size_t)status.st_size, file);
+    (*text)[*size] = '\0';
+    fclose(file);
+    return MG_OK;
+}
+
+/* One field as a number; an empty one is NaN. Moves *text behind the separator. */
+static bool take_number(const char **text, double *number, char separator) {
+    char *end;
+    if (**text == separator) {
+        *number = NAN;
+        (*text)++;
+        return true;
+    }
+    *number = strtod(*text, &end);
+    if (end == *text || *end != separator) return false;
+    *text = end + 1;
+    return true;
+}
+
+static bool take_split(const char **text, bool *validation) {
+    *validation = strncmp(*text, "val,", 4) == 0;
+    if (!*validation && strncmp(*text, "train,", 6) != 0) return false;
+    *text += *validation ? 4 : 6;
+    return true;
+}
+
+/* A whole line, which ends with a line feed. */
+static bool parse_row(const char *line, mg_run_log_row *row) {
+    double step, tokens;
+    if (!take_number(&line, &step, ',') || !take_split(&line, &row->validation) ||
+        !take_number(&line, &row->loss, ',') || !take_number(&line, &row->lr, ',') ||
+        !take_number(&line, &row->grad_norm, ',') || !take_number(&line, &tokens, ',') ||
+        !take_number(&line, &row->seconds, '\n'))
+        return false;
+    if (!(step >= 0 && step < 1e15) || !(tokens >= 0 && tokens < 1e18)) return false;
+    row->step = (int64_t)step;
+    row->tokens = (int64_t)tokens;
+    return true;
+}
+
+static ptrdiff_t count_lines(const char *text, size_t size) {
+    ptrdiff_t n = 0;
+    for (size_t i = 0; i < size; i++) n += text[i] == '\n';
+    return n;
+}
+
+/* Rows from a file's text, up to its last line feed. *whole: how many bytes these are. */
+static mg_status parse_log(mg_run_log_table *table, const char *text, size_t size, const char *path, size_t *whole,
+                           mg_error *error) {
+    size_t header_size = strlen(header);
+    if (size < header_size && memcmp(text, header, size) == 0) { /* killed while the header was written */
+        *whole = 0;
+        table->torn = true;
+        return MG_OK;
+    }
+    if (memcmp(text, header, header_size) != 0)
+        return mg_error_set(error, MG_ERR_FORMAT, "%s does not begin with the header %.*s: it is not the log of a run",
+                            path, (int)header_size - 1, header);
+    table->row = mg_alloc((size_t)count_lines(text, size), sizeof *table->row, "the rows of a log", error);
+    if (!table->row) return MG_ERR_MEMORY;
+    const char *line = text + header_size, *end;
+    for (int number = 2; (end = strchr(line, '\n')); line = end + 1, number++)
+        if (!parse_row(line, &table->row[table->n++]))
+            return mg_error_set(error, MG_ERR_FORMAT, "%s, line %d: '%.*s' is not a row of %.*s", path, number,
+                                (int)(end - line < 200 ? end - line : 200), line, (int)header_size - 1, header);
+    *whole = (size_t)(line - text);
+    table->torn = *whole < size;
+    return MG_OK;
+}
+
+static mg_status read_log(mg_run_log_table *table, const char *path, char **text, size_t *size, size_t *whole,
+                          mg_error *error) {
+    *table = (mg_run_log_table){0};
+    mg_status status = read_all(path, text, size, error);
+    if (status == MG_OK) status = parse_log(table, *text, *size, path, whole, error);
+    if (status != MG_OK) {
+        mg_run_log_table_free(table);
+        mg_free(*text);
+        *text = NULL;
+    }
+    return status;
+}
+
+mg_status mg_run_log_read(mg_run_log_table *table, const char *path, mg_error *error) {
+    char *text;
+    size_t size, whole;
+    mg_status status = read_log(table, path, &text, &size, &whole, error);
+    mg_free(text);
+    return status;
+}
+
+void mg_run_log_table_free(mg_run_log_table *table) {
+    mg_free(table->row);
+    *table = (mg_run_log_table){0};
+}
+
+/* ---- Going on ---- */
+
+/* How many of the rows belong before `step`: steps never fall from row to row. */
+static ptrdiff_t rows_before(const mg_run_log_table *table, int64_t step) {
+    ptrdiff_t n = 0;
+    while (n < table->n && table->row[n].step < step) n++;
+    return n;
+}
+
+/* The bytes of the header and the first n rows. */
+static size_t bytes_of(const char *text, ptrdiff_t n) {
+    const char *end = text;
+    for (ptrdiff_t i = 0; i <= n; i++) end = strchr(end, '\n') + 1;
+    return (size_t)(end - text);
+}
+
+static void describe(char *warning, size_t size, const char *path, const mg_run_log_table *table, ptrdiff_t kept,
+                     int64_t step) {
+    warning[0] = '\0';
+    size_t n = 0;
+    if (table->torn) n = (size_t)snprintf(warning, size, "%s ends within a row, which is dropped", path);
+    if (n < size && kept < table->n)
+        n += (size_t)snprintf(warning + n, size - n, "%s%td rows of step %" PRId64 " and later are dropped from %s",
+                              n ? "; " : "", table->n - kept, step, path);
+    if (n < size && step > 0 && (kept == 0 || table->row[kept - 1].step != step - 1))
+        snprintf(warning + n, size - n, "%s%s lacks the rows before step %" PRId64, n ? "; " : "", path, step);
+}
+
+mg_status mg_run_log_resume(mg_run_log **log, const char *path, int64_t step, mg_run_log_row *last, char *warning,
+                            size_t size, mg_error *error) {
+    mg_run_log_table table;
+    char *text;
+    size_t length, whole;
+    *log = NULL;
+    *last = (mg_run_log_row){.step = -1};
+    if (access(path, F_OK) != 0) {
+        snprintf(warning, size, "%s is gone: a new one begins at step %" PRId64, path, step);
+        return mg_run_log_create(log, path, error);
+    }
+    mg_status status = read_log(&table, path, &text, &length, &whole, error);
+    if (status != MG_OK) return status;
+    ptrdiff_t kept = rows_before(&table, step);
+    describe(warning, size, path, &table, kept, step);
+    if (kept > 0) *last = table.row[kept - 1];
+    size_t bytes = whole == 0 ? 0 : bytes_of(text, kept);
+    mg_run_log_table_free(&table);
+    mg_free(text);
+
+    status = open_log(log, path, 0, error);
+    if (status != MG_OK) return status;
+    if (ftruncate((*log)->file, (off_t)bytes) != 0)
+        status = system_error("cannot write", path, error);
+    else if (bytes == 0)
+        status = write_text(*log, header, strlen(header), error);
+    if (status == MG_OK) return MG_OK;
+    mg_run_log_close(*log);
+    *log = NULL;
+    return status;
+}

@@ -1,0 +1,272 @@
+#include "trainer.h"
+#include "clock.h"
+
+#include <math.h>
+#include <string.h>
+
+struct mg_trainer {
+    mg_train_options options;
+    const mg_corpus *corpus;
+    mg_gpt *gpt;
+    mg_adamw adamw;
+    mg_tape *tape;
+    int *ids, *targets; /* of a whole step: (grad_accum, batch_size, block_size) */
+    int64_t tokens;
+    double best_loss;
+};
+
+/* ---- Options ---- */
+
+mg_train_options mg_train_defaults(void) {
+    return (mg_train_options){
+        .model = mg_gpt_defaults(),
+        .batch_size = 16,
+        .grad_accum = 1,
+        .max_iters = 1500,
+        .schedule = {.lr = 1e-3, .min_lr = NAN, .warmup_iters = 100, .decay_iters = -1},
+        .weight_decay = 0.1,
+        .beta1 = 0.9,
+        .beta2 = 0.99, /* nanoGPT's for few tokens a step */
+        .grad_clip = 1.0,
+        .seed = 1337,
+    };
+}
+
+void mg_train_options_resolve(mg_train_options *options) {
+    if (isnan(options->schedule.min_lr)) options->schedule.min_lr = options->schedule.lr / 10;
+    if (options->schedule.decay_iters < 0) options->schedule.decay_iters = options->max_iters;
+}
+
+static mg_status check(const mg_train_options *options, mg_error *error) {
+    if (options->schedule.min_lr > options->schedule.lr)
+        return mg_error_set(error, MG_ERR_INPUT, "--min-lr %g is above --lr %g", options->schedule.min_lr,
+                            options->schedule.lr);
+    return MG_OK;
+}
+
+/* ---- Making one ---- */
+
+/* The windows of a step; sizes are checked before they are multiplied. */
+static mg_status make_batch(mg_trainer *trainer, mg_error *error) {
+    const mg_train_options *o = &trainer->options;
+    double n = (double)o->batch_size * o->grad_accum * o->model.block_size;
+    if (n > 1e10)
+        return mg_error_set(error, MG_ERR_INPUT,
+                            "--batch-size %d times --grad-accum %d times --block-size %d is %.3g tokens a step, which "
+                            "no machine of today holds",
+                            o->batch_size, o->grad_accum, o->model.block_size, n);
+    trainer->ids = mg_alloc((size_t)n, sizeof(int), "the ids of a step", error);
+    trainer->targets = mg_alloc((size_t)n, sizeof(int), "the targets of a step", error);
+    return trainer->ids && trainer->targets ? MG_OK : MG_ERR_MEMORY;
+}
+
+static mg_status build(mg_trainer *trainer, mg_error *error) {
+    mg_train_options *o = &trainer->options;
+    mg_train_options_resolve(o);
+    int n_tokens = mg_tokenizer_size(trainer->corpus->tokenizer);
+    if (o->model.vocab_size == 0) o->model.vocab_size = n_tokens;
+    if (o->model.vocab_size < n_tokens)
+        return mg_error_set(error, MG_ERR_STATE, "the data has %d different tokens, the model's vocabulary only %d",
+                            n_tokens, o->model.vocab_size);
+    mg_status status = check(o, error);
+    if (status == MG_OK) status = mg_gpt_config_check(&o->model, error);
+    if (status == MG_OK) status = mg_corpus_check(trainer->corpus, o->model.block_size, error);
+    if (status == MG_OK) status = make_batch(trainer, error);
+    if (status == MG_OK) status = mg_gpt_new(&trainer->gpt, &o->model, true, error);
+    if (status != MG_OK) return status;
+    mg_gpt_init(trainer->gpt, o->seed);
+    trainer->tape = mg_tape_new(error);
+    if (!trainer->tape) return MG_ERR_MEMORY;
+    return mg_adamw_init(&trainer->adamw, mg_gpt_params(trainer->gpt), o->beta1, o->beta2, o->weight_decay, error);
+}
+
+mg_status mg_trainer_new(mg_trainer **trainer, const mg_train_options *options, const mg_corpus *corpus,
+                         mg_error *error) {
+    *trainer = NULL;
+    mg_trainer *made = mg_alloc_zero(1, sizeof *made, "a trainer", error);
+    if (!made) return MG_ERR_MEMORY;
+    made->options = *options;
+    made->corpus = corpus;
+    made->best_loss = NAN;
+    mg_status status = build(made, error);
+    if (status != MG_OK) {
+        mg_trainer_free(made);
+        return status;
+    }
+    *trainer = made;
+    return MG_OK;
+}
+
+void mg_trainer_free(mg_trainer *trainer) {
+    if (!trainer) return;
+    mg_adamw_free(&trainer->adamw);
+    mg_gpt_free(trainer->gpt);
+    if (trainer->tape) mg_tape_free(trainer->tape);
+    mg_free(trainer->ids);
+    mg_free(trainer->targets);
+    mg_free(trainer);
+}
+
+/* ---- A step ---- */
+
+/* One draw for all micro-batches: how a step is cut into them does not change its windows. */
+static void draw_windows(mg_trainer *trainer) {
+    const mg_train_options *o = &trainer->options;
+    mg_rng rng = {o->seed, MG_STREAM_BATCH, (uint32_t)trainer->adamw.step};
+    mg_corpus_batch(trainer->corpus, MG_TRAIN, rng, (ptrdiff_t)o->batch_size * o->grad_accum, o->model.block_size,
+                    trainer->ids, trainer->targets);
+}
+
+/* Forward and backward over the micro-batches. Each adds the gradient of its own mean; all are of one size, so the
+ * mean over everything is their sum divided by how many they are, which the update's grad_scale does. */
+static double accumulate(mg_trainer *trainer) {
+    const mg_train_options *o = &trainer->options;
+    ptrdiff_t B = o->batch_size, T = o->model.block_size;
+    double loss = 0;
+    for (int micro = 0; micro < o->grad_accum; micro++) {
+        mg_gpt_pass pass = {
+            .dropout_seed = o->seed,
+            .dropout_step = (uint32_t)(trainer->adamw.step * o->grad_accum + micro),
+            .training = true,
+        };
+        ptrdiff_t begin = micro * B * T;
+        mg_tensor *mean = mg_gpt_loss(trainer->gpt, trainer->tape, trainer->ids + begin, trainer->targets + begin, B, T,
+                                      &pass, NULL);
+        loss += (double)mean->data[0];
+        mg_backward(trainer->tape, mean);
+        mg_tape_reset(trainer->tape);
+    }
+    return loss / o->grad_accum;
+}
+
+static mg_status refuse_update(mg_trainer *trainer, const mg_step *step, mg_error *error) {
+    mg_params_zero_grad(mg_gpt_params(trainer->gpt));
+    bool loss = !isfinite(step->loss);
+    return mg_error_set(error, MG_ERR_STATE,
+                        "step %lld: the %s is %g; a lower --lr (now %g), a --grad-clip or a --warmup-iters may help",
+                        (long long)step->step, loss ? "loss" : "gradient's norm", loss ? step->loss : step->grad_norm,
+                        step->lr);
+}
+
+mg_status mg_trainer_step(mg_trainer *trainer, mg_step *step, mg_error *error) {
+    const mg_train_options *o = &trainer->options;
+    mg_params *params = mg_gpt_params(trainer->gpt);
+    double begin = mg_seconds();
+    *step = (mg_step){.step = trainer->adamw.step, .lr = mg_lr_at(&o->schedule, trainer->adamw.step)};
+    draw_windows(trainer);
+    step->loss = accumulate(trainer);
+    step->grad_norm = mg_params_grad_norm(params) / o->grad_accum;
+    if (!isfinite(step->loss) || !isfinite(step->grad_norm)) return refuse_update(trainer, step, error);
+    mg_adamw_step(&trainer->adamw, params, step->lr, mg_clip_scale(step->grad_norm, o->grad_clip) / o->grad_accum);
+    trainer->tokens += (int64_t)o->batch_size * o->grad_accum * o->model.block_size;
+    step->tokens = trainer->tokens;
+    step->seconds = mg_seconds() - begin;
+    return MG_OK;
+}
+
+int64_t mg_trainer_steps_done(const mg_trainer *trainer) {
+    return trainer->adamw.step;
+}
+
+mg_status mg_trainer_evaluate(mg_trainer *trainer, mg_split split, int n_batches, mg_evaluation *evaluation,
+                              mg_error *error) {
+    return mg_evaluate(trainer->gpt, trainer->tape, trainer->corpus, split, n_batches, trainer->options.batch_size,
+                       trainer->options.seed, evaluation, error);
+}
+
+/* ---- Looking in ---- */
+
+mg_gpt *mg_trainer_model(mg_trainer *trainer) {
+    return trainer->gpt;
+}
+
+mg_tape *mg_trainer_tape(mg_trainer *trainer) {
+    return trainer->tape;
+}
+
+const mg_train_options *mg_trainer_options(const mg_trainer *trainer) {
+    return &trainer->options;
+}
+
+const mg_corpus *mg_trainer_corpus(const mg_trainer *trainer) {
+    return trainer->corpus;
+}
+
+void mg_trainer_note_loss(mg_trainer *trainer, double validation_loss) {
+    if (!(trainer->best_loss <= validation_loss)) trainer->best_loss = validation_loss;
+}
+
+/* ---- Checkpoints ---- */
+
+mg_checkpoint mg_trainer_checkpoint(mg_trainer *trainer) {
+    const mg_train_options *o = &trainer->options;
+    return (mg_checkpoint){
+        .gpt = trainer->gpt,
+        .tokenizer = trainer->corpus->tokenizer,
+        .adamw = &trainer->adamw,
+        .train = {.step = trainer->adamw.step,
+                  .tokens = trainer->tokens,
+                  .seed = o->seed,
+                  .data_hash = trainer->corpus->hash,
+                  .best_loss = trainer->best_loss,
+                  .schedule = o->schedule,
+                  .grad_clip = o->grad_clip,
+                  .batch_size = o->batch_size,
+                  .grad_accum = o->grad_accum},
+    };
+}
+
+mg_status mg_trainer_take_weights(mg_trainer *trainer, const mg_checkpoint *checkpoint, mg_error *error) {
+    const mg_params *from = mg_gpt_params(checkpoint->gpt);
+    mg_params *to = mg_gpt_params(trainer->gpt);
+    for (int i = 0; i < to->n; i++) {
+        const mg_param *source = mg_params_find(from, to->param[i].name);
+        if (!source)
+            return mg_error_set(error, MG_ERR_STATE, "the checkpoint has no parameter '%s'", to->param[i].name);
+        if (!mg_same_shape(&source->tensor, &to->param[i].tensor))
+            return mg_error_set(error, MG_ERR_STATE, "the checkpoint's '%s' is %s, the run's is %s", to->param[i].name,
+                                mg_shape(&source->tensor).text, mg_shape(&to->param[i].tensor).text);
+    }
+    if (from->n != to->n || from->size != to->size)
+        return mg_error_set(error, MG_ERR_STATE, "the checkpoint has %d parameters, the run has %d", from->n, to->n);
+    memcpy(to->values, from->values, (size_t)to->size * sizeof *to->values);
+    return MG_OK;
+}
+
+/* The name of the first thing that makes the checkpoint another run's; NULL if there is none. */
+static const char *difference(const mg_train_options *o, uint64_t data_hash, const mg_checkpoint *checkpoint) {
+    const mg_train_state *train = &checkpoint->train;
+    const mg_gpt_config *model = mg_gpt_get_config(checkpoint->gpt);
+    if (!checkpoint->adamw) return "the optimiser's state, which it does not have";
+    if (train->data_hash != data_hash) return "the data";
+    if (train->seed != o->seed) return "--seed";
+    if (train->batch_size != o->batch_size) return "--batch-size";
+    if (train->grad_accum != o->grad_accum) return "--grad-accum";
+    if (train->grad_clip != o->grad_clip) return "--grad-clip";
+    if (train->schedule.lr != o->schedule.lr) return "--lr";
+    if (train->schedule.min_lr != o->schedule.min_lr) return "--min-lr";
+    if (train->schedule.warmup_iters != o->schedule.warmup_iters) return "--warmup-iters";
+    if (train->schedule.decay_iters != o->schedule.decay_iters) return "--lr-decay-iters";
+    if (checkpoint->adamw->beta1 != o->beta1) return "--beta1";
+    if (checkpoint->adamw->beta2 != o->beta2) return "--beta2";
+    if (checkpoint->adamw->weight_decay != o->weight_decay) return "--weight-decay";
+    if (model->lookahead != o->model.lookahead) return "--lookahead";
+    if (model->leak_layer != o->model.leak_layer) return "--leak";
+    if (model->scale != o->model.scale) return "--no-scale";
+    if (model->dropout != o->model.dropout) return "--dropout";
+    return NULL;
+}
+
+mg_status mg_trainer_restore(mg_trainer *trainer, const mg_checkpoint *checkpoint, mg_error *error) {
+    const char *what = difference(&trainer->options, trainer->corpus->hash, checkpoint);
+    if (what) return mg_error_set(error, MG_ERR_STATE, "the checkpoint is not this run's: it differs in %s", what);
+    mg_status status = mg_trainer_take_weights(trainer, checkpoint, error);
+    if (status != MG_OK) return status;
+    size_t bytes = (size_t)trainer->adamw.size * sizeof(mg_real);
+    memcpy(trainer->adamw.m, checkpoint->adamw->m, bytes);
+    memcpy(trainer->adamw.v, checkpoint->adamw->v, bytes);
+    trainer->adamw.step = checkpoint->adamw->step;
+    trainer->tokens = checkpoint->train.tokens;
+    trainer->best_loss = checkpoint->train.best_loss;
+    return MG_OK;
+}
