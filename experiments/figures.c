@@ -153,9 +153,9 @@ lab_span lab_span_y(const lab_figure *figure) {
         }
     }
     if (!axes->log_y && (figure->places || axes->y_from_zero)) widen(&span, 0);
-    bool stands = !axes->log_y && span.low == 0 && (figure->places || axes->y_from_zero);
+    bool none_below_zero = !axes->log_y && span.low >= 0;
     span = lab_with_room(usable(span, axes->log_y), axes->log_y, 0.04);
-    if (stands) span.low = 0;
+    if (none_below_zero && span.low < 0) span.low = 0;
     return span;
 }
 

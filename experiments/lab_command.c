@@ -252,8 +252,8 @@ static void list_labs(FILE *out) {
     fputs("The labs, each with its question:\n\n", out);
     for (const lab_row *row = lab_rows; row->name; row++)
         fprintf(out, "  %-11s %s\n", row->name, lab_shown(lab, row->question));
-    fputs("\n`maskgrad lab NAME` runs one, `maskgrad lab all` runs them all, `maskgrad lab NAME --help` tells its "
-          "options.\n",
+    fputs("\n`maskgrad lab NAME` runs one, `maskgrad lab all` runs them all, and\n`maskgrad lab NAME --help` tells the "
+          "options of one.\n",
           out);
     lab_free(lab);
 }

@@ -164,8 +164,10 @@ void lab_print_head(const mg_lab *lab);
 void lab_print_results(mg_lab *lab);
 bool lab_terminal_utf8(void);
 bool lab_terminal_colour(void);
-/* Text as the terminal can show it: without UTF-8, mathematical signs become ASCII and the rest '?'. */
+/* Text as the terminal can show it: control characters become '?'; without UTF-8, mathematical signs become ASCII and
+ * the rest '?'. The second puts it on one line. */
 const char *lab_shown(mg_lab *lab, const char *text);
+const char *lab_shown_line(mg_lab *lab, const char *text);
 int lab_text_width(const char *text); /* characters */
 void lab_print_wrapped(mg_lab *lab, const char *first_indent, const char *indent, const char *text);
 /* In a column of `width` characters, cut if it is longer. */

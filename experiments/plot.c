@@ -204,6 +204,7 @@ static void plot_figure(FILE *pipe, const lab_figure *figure) {
 static const char figure_style[] = "set border 3 lw 1 lc rgb '#666666'\n"
                                    "unset key\n"
                                    "set tics nomirror out scale 0.6 tc rgb '#333333'\n"
+                                   "set format '%g'\n"
                                    "set grid ytics lt 1 lw 0.6 lc rgb '#E2E2E2'\n";
 
 lab_canvas lab_figure_canvas(void) {
@@ -235,7 +236,8 @@ static void plot_picture(FILE *pipe, const mg_lab *lab, const lab_block *block, 
 }
 
 static bool draw(const mg_lab *lab, const lab_block *block) {
-    FILE *pipe = popen("exec gnuplot", "w");
+    /* Without the user's own settings, and in a locale that knows every sign and no decimal comma. */
+    FILE *pipe = popen("LC_ALL=C.UTF-8 exec gnuplot -d", "w");
     if (!pipe) return false;
     fputs("set encoding utf8\n", pipe);
     if (block->kind == LAB_BLOCK_FIGURE) {

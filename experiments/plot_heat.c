@@ -5,7 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { PANELS_ACROSS = 3, BAR_STEPS = 64, WIDEST = 940 };
+enum { PANELS_ACROSS = 3, BAR_STEPS = 64 };
+/* Logical pixels for 1, 2 and 3 panels side by side: few of them need not be wide, and their text reads larger. */
+static const double widest[PANELS_ACROSS] = {640, 820, 940};
 
 /* All lengths in cells, but cell, which is the size of one in logical pixels. */
 typedef struct layout {
@@ -38,7 +40,7 @@ static layout lay_out(const lab_heatmap *map) {
     l.down = (n + l.across - 1) / l.across;
     int row_letters = longest_tick(map, true) + (*map->scale.rows ? 2 : 0), column_letters = longest_tick(map, false);
     /* A letter is about 8 pixels wide and a line 18 high. */
-    double across_pixels = WIDEST - 90 - l.across * (8.0 * row_letters + 22);
+    double across_pixels = widest[l.across - 1] - 90 - l.across * (8.0 * row_letters + 22);
     l.cell = fmin(across_pixels / (l.across * columns), l.across == 1 ? 52 : 44);
     l.cell = fmax(l.cell, 3);
     l.letter = 8 / l.cell;

@@ -23,7 +23,13 @@ bool lab_terminal_colour(void) {
 
 int lab_text_width(const char *text) {
     int width = 0;
-    for (const char *c = text; *c; c++) width += ((unsigned char)*c & 0xC0) != 0x80;
+    for (const char *c = text; *c; c++) {
+        if (*c == '\033') /* a colour of ours: texts have no such character left */
+            while (*c && *c != 'm') c++;
+        else
+            width += ((unsigned char)*c & 0xC0) != 0x80;
+        if (!*c) break;
+    }
     return width;
 }
 
@@ -35,11 +41,16 @@ static const struct {
              {"₁", "1"},  {"≈", "~"},  {"ᵀ", "^T"}, {"∂", "d"},   {"Σ", "sum"}};
 
 const char *lab_shown(mg_lab *lab, const char *text) {
-    if (lab_terminal_utf8()) return text;
+    bool utf8 = lab_terminal_utf8();
     /* The longest replacement is not longer than twice what it replaces. */
     char *shown = mg_arena_alloc(lab->arena, 2 * strlen(text) + 1, 1, "a text for the terminal"), *to = shown;
     while (*text) {
-        if ((unsigned char)*text < 128) {
+        /* A control character of a text is not an order to the terminal. */
+        if (((unsigned char)*text < 32 && *text != '\n') || *text == 127) {
+            *to++ = *text++ == '\t' ? ' ' : '?';
+            continue;
+        }
+        if (utf8 || (unsigned char)*text < 128) {
             *to++ = *text++;
             continue;
         }
@@ -52,6 +63,13 @@ const char *lab_shown(mg_lab *lab, const char *text) {
     }
     *to = '\0';
     return shown;
+}
+
+const char *lab_shown_line(mg_lab *lab, const char *text) {
+    char *line = lab_format(lab, "%s", lab_shown(lab, text));
+    for (char *c = line; *c; c++)
+        if (*c == '\n') *c = ' ';
+    return line;
 }
 
 /* How many bytes of text fit into `columns`, broken at a space if one is there. */
@@ -116,8 +134,8 @@ static void print_checks(mg_lab *lab) {
             colour = c->passed ? "\033[32m" : "\033[1;31m";
             end = "\033[0m";
         }
-        printf("  %s%s%s", colour, c->passed ? "pass" : "FAIL", end);
-        lab_print_wrapped(lab, "  ", "        ", c->name);
+        const char *verdict = lab_format(lab, "  %s%s%s  ", colour, c->passed ? "pass" : "FAIL", end);
+        lab_print_wrapped(lab, verdict, "        ", c->name);
         lab_print_wrapped(lab, "          expected ", "                   ", c->expected);
         lab_print_wrapped(lab, "          observed ", "                   ", c->observed);
     }
@@ -126,14 +144,14 @@ static void print_checks(mg_lab *lab) {
 }
 
 static void print_table(mg_lab *lab, const lab_table *table) {
-    heading(lab_shown(lab, table->title));
+    heading(lab_shown_line(lab, table->title));
     enum { MOST = 32 };
     int n = table->n_columns < MOST ? table->n_columns : MOST, width[MOST] = {0}, total = 2;
     bool numbers[MOST];
     for (int c = 0; c < n; c++) {
         numbers[c] = lab_column_is_numbers(table, c);
         for (int r = 0; r < table->rows.n; r++) {
-            const char *cell = lab_shown(lab, ((const char **)table->rows.item[r])[c]);
+            const char *cell = lab_shown_line(lab, ((const char **)table->rows.item[r])[c]);
             if (lab_text_width(cell) > width[c]) width[c] = lab_text_width(cell);
         }
         total += width[c] + 2;
@@ -150,7 +168,7 @@ static void print_table(mg_lab *lab, const lab_table *table) {
     for (int r = 0; r < table->rows.n; r++) {
         for (int c = 0; c < n; c++) {
             fputs("  ", stdout);
-            lab_print_padded(lab_shown(lab, ((const char **)table->rows.item[r])[c]), width[c], numbers[c]);
+            lab_print_padded(lab_shown_line(lab, ((const char **)table->rows.item[r])[c]), width[c], numbers[c]);
         }
         fputs("\n", stdout);
     }
@@ -158,14 +176,14 @@ static void print_table(mg_lab *lab, const lab_table *table) {
 }
 
 static void print_texts(mg_lab *lab, const lab_text_row *row) {
-    heading(lab_shown(lab, row->title));
+    heading(lab_shown_line(lab, row->title));
     int across = row->n < 3 ? row->n : 3;
     for (int begin = 0; begin < row->n; begin += across) {
         int n = row->n - begin < across ? row->n - begin : across, width = (LAB_TERMINAL_COLUMNS - 2 * n) / n;
         const char *rest[3];
         for (int i = 0; i < n; i++) {
             fputs("  ", stdout);
-            lab_print_padded(lab_shown(lab, row->headings[begin + i]), width, false);
+            lab_print_padded(lab_shown_line(lab, row->headings[begin + i]), width, false);
             rest[i] = lab_shown(lab, row->texts[begin + i]);
         }
         fputs("\n", stdout);
@@ -192,12 +210,12 @@ static void print_block(mg_lab *lab, const lab_block *block) {
         lab_print_wrapped(lab, "  ", "  ", block->note);
         break;
     case LAB_BLOCK_FIGURE:
-        heading(lab_shown(lab, block->figure->title));
+        heading(lab_shown_line(lab, block->figure->title));
         lab_print_figure(lab, block->figure);
         lab_print_wrapped(lab, "  ", "  ", block->figure->caption);
         break;
     case LAB_BLOCK_HEATMAP:
-        heading(lab_shown(lab, block->heatmap->title));
+        heading(lab_shown_line(lab, block->heatmap->title));
         lab_print_heatmap(lab, block->heatmap);
         lab_print_wrapped(lab, "  ", "  ", block->heatmap->caption);
         break;

@@ -60,9 +60,9 @@ static void print_bars(mg_lab *lab, const lab_figure *figure, bool utf8) {
             const lab_series *s = figure->series.item[k];
             if (s->shape != LAB_SHAPE_BARS) continue;
             fputs("  ", stdout);
-            lab_print_padded(k ? "" : lab_shown(lab, figure->places[i]), 14, false);
+            lab_print_padded(k ? "" : lab_shown_line(lab, figure->places[i]), 14, false);
             fputs(" ", stdout);
-            lab_print_padded(lab_shown(lab, s->label), 22, false);
+            lab_print_padded(lab_shown_line(lab, s->label), 22, false);
             fputs(" ", stdout);
             bool shown = lab_can_show(figure, 1, s->y[i]);
             int length = shown ? (int)lround(30 * lab_along(y, figure->axes.log_y, s->y[i])) : 0;
@@ -94,7 +94,7 @@ void lab_print_figure(mg_lab *lab, const lab_figure *figure) {
     lab_print_wrapped(lab, "          ", "          ", figure->axes.y);
     print_grid(&g, figure, utf8);
     lab_span x = lab_span_x(figure);
-    const char *name = lab_shown(lab, figure->axes.x);
+    const char *name = lab_shown_line(lab, figure->axes.x);
     int room = PLOT_COLUMNS - 20 - lab_text_width(name);
     printf("%11s%-10.4g%*s%s%*s%10.4g\n", "", x.low, room > 0 ? room / 2 : 0, "", name, room > 0 ? room - room / 2 : 0,
            "", x.high);
@@ -146,7 +146,7 @@ static void print_column_tick(mg_lab *lab, const lab_panel *panel, int column) {
         printf("%d ", column % 10);
         return;
     }
-    const char *tick = lab_shown(lab, lab_tick(lab, panel->column_labels, column));
+    const char *tick = lab_shown_line(lab, lab_tick(lab, panel->column_labels, column));
     int bytes = 1;
     while (((unsigned char)tick[bytes] & 0xC0) == 0x80) bytes++;
     printf("%.*s ", bytes, tick);
@@ -157,10 +157,10 @@ static void print_panel_line(mg_lab *lab, const lab_heatmap *map, const lab_pane
     int width = panel_width(panel) - GUTTER, row = line * stride(panel->n_rows), used = 0;
     if (line == -2 || row >= panel->n_rows) {
         printf("%*s", GUTTER, "");
-        lab_print_padded(line == -2 ? lab_shown(lab, panel->title) : "", width, false);
+        lab_print_padded(line == -2 ? lab_shown_line(lab, panel->title) : "", width, false);
         return;
     }
-    lab_print_padded(line == -1 ? "" : lab_shown(lab, lab_tick(lab, panel->row_labels, row)), GUTTER - 1, true);
+    lab_print_padded(line == -1 ? "" : lab_shown_line(lab, lab_tick(lab, panel->row_labels, row)), GUTTER - 1, true);
     fputs(" ", stdout);
     lab_span span = lab_heat_span(map);
     for (int c = 0; c < panel->n_columns; c += stride(panel->n_columns), used += 2) {
@@ -199,7 +199,7 @@ void lab_print_heatmap(mg_lab *lab, const lab_heatmap *map) {
     const char *const *shades = utf8 ? shades_utf8 : shades_ascii;
     printf("  %s %.3g", shades[0], span.low);
     for (int i = 1; i < N_SHADES; i++) printf("  %s", shades[i]);
-    printf(" %.3g %s%s   0: exactly 0   %s: does not exist\n", span.high, lab_shown(lab, map->scale.unit),
+    printf(" %.3g %s%s   0: exactly 0   %s: does not exist\n", span.high, lab_shown_line(lab, map->scale.unit),
            map->scale.log ? ", by its logarithm" : "", utf8 ? "·" : ".");
     if (lab_heat_has(map, LAB_CELL_ALARM)) fputs("  !!: should not be there, or is not a number\n", stdout);
 }

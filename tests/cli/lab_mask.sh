@@ -1,0 +1,64 @@
+# lab mask, as a user runs it: what it prints, what it writes, and that a spoilt lab says so.
+maskgrad=$1
+set -u
+folder=$(mktemp -d)
+trap 'rm -r "$folder"' EXIT
+cd "$folder" || exit 1
+fail() {
+    echo "FAIL: $*" >&2
+    exit 1
+}
+
+"$maskgrad" lab >list.txt || fail "lab without a name: status $?"
+grep -q '^  mask  *Why does a mask put' list.txt || fail "the list does not tell the question of lab mask"
+"$maskgrad" lab nosuch >out.txt 2>err.txt
+[ $? -eq 2 ] || fail "an unknown lab is not wrong usage"
+grep -q "there is no lab 'nosuch'" err.txt && grep -q '^  mask ' err.txt || fail "an unknown lab does not list the labs"
+"$maskgrad" lab mask --data x >out.txt 2>&1
+[ $? -eq 2 ] || fail "an option that the lab does not take is accepted"
+
+LC_ALL=C "$maskgrad" lab mask >out.txt 2>err.txt || fail "lab mask: status $?: $(cat err.txt)"
+grep -q 'Question' out.txt && grep -q 'Hypotheses' out.txt && grep -q ' checks pass' out.txt || fail "parts are missing"
+LC_ALL=C grep -n '[^ -~]' out.txt && fail "bytes beyond ASCII in a locale without UTF-8"
+awk 'length > 80 {print; long = 1} END {exit long}' out.txt || fail "lines beyond 80 columns"
+grep -q '^  1 0 0 0 0 0' out.txt || fail "the triangle is not printed"
+LC_ALL=C.UTF-8 "$maskgrad" lab mask >out.txt || fail "in a UTF-8 locale"
+grep -q '░' out.txt || fail "no shading in a UTF-8 locale"
+[ -s err.txt ] && command -v gnuplot >/dev/null && fail "something on stderr: $(cat err.txt)"
+
+run=runs/lab-mask
+[ "$(head -1 $run/summary.csv)" = check,expected,observed,verdict ] || fail "the header of summary.csv"
+[ "$(grep -c ',pass$' $run/summary.csv)" -eq $(($(wc -l <$run/summary.csv) - 1)) ] || fail "a check does not pass"
+for name in row weights leak sums extremes; do [ -s $run/$name.csv ] || fail "$name.csv is missing"; done
+if command -v gnuplot >/dev/null; then
+    for name in row weights leak sums; do
+        [ -s $run/$name.png ] && [ -s $run/$name.svg ] || fail "the picture $name is missing"
+    done
+fi
+
+# The command in the report does it again, to the byte.
+command=$(sed -n 's/^<pre class="command">\(.*\)<\/pre>$/\1/p' $run/report.html)
+cp -r $run before
+eval "$command" >/dev/null || fail "the command of the report fails: $command"
+diff -r before $run >/dev/null || fail "another run of the same command differs"
+"$maskgrad" lab mask --out-dir "it's a folder" --seed 7 >/dev/null || fail "another folder and seed"
+grep -q "lab mask --out-dir &#39;it&#39;\\\\&#39;&#39;s a folder&#39; --seed 7" "it's a folder/report.html" ||
+    fail "the command is not quoted"
+
+MASKGRAD_BREAK=mask.polarity "$maskgrad" lab mask --out-dir broken >out.txt
+[ $? -eq 1 ] || fail "a failed check does not end in status 1"
+grep -q ',fail$' broken/summary.csv || fail "no verdict turned to fail"
+grep -q '✗ fail' broken/report.html && grep -q 'MASKGRAD_BREAK=mask.polarity' broken/report.html ||
+    fail "the report does not tell that it is broken"
+
+# Without gnuplot: one warning, numbers, terminal pictures, and a note in place of each picture.
+PATH=/nonexistent "$maskgrad" lab mask --out-dir plain >out.txt 2>err.txt || fail "without gnuplot: status $?"
+[ "$(wc -l <err.txt)" -eq 1 ] && grep -q 'gnuplot is not installed' err.txt || fail "the warning: $(cat err.txt)"
+[ -s plain/leak.csv ] && [ ! -e plain/leak.png ] || fail "without gnuplot the numbers are missing"
+[ "$(grep -c 'drawn by gnuplot' plain/report.html)" -eq 4 ] || fail "no note in place of each picture"
+# A gnuplot that fails is noticed.
+mkdir bin && printf '#!/bin/sh\nexit 3\n' >bin/gnuplot && chmod +x bin/gnuplot
+PATH=$PWD/bin:$PATH "$maskgrad" lab mask --out-dir failed >out.txt 2>err.txt || fail "with a failing gnuplot: status $?"
+[ "$(wc -l <err.txt)" -eq 1 ] && grep -q 'gnuplot failed' err.txt || fail "the warning: $(cat err.txt)"
+[ "$(grep -c 'drawn by gnuplot' failed/report.html)" -eq 4 ] || fail "pictures of a failing gnuplot"
+echo ok

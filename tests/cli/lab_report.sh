@@ -1,0 +1,45 @@
+# report.html in a browser: every picture is there, and nothing is asked of the network or of another file.
+maskgrad=$1
+set -u
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || {
+    echo "SKIP: no chromium to open the report with"
+    exit 77
+}
+command -v gnuplot >/dev/null || {
+    echo "SKIP: no gnuplot to draw pictures with"
+    exit 77
+}
+folder=$(mktemp -d)
+trap 'rm -r "$folder"' EXIT
+fail() {
+    echo "FAIL: $*" >&2
+    exit 1
+}
+"$maskgrad" lab mask --out-dir "$folder/run" >/dev/null || fail "lab mask: status $?"
+mkdir "$folder/alone" && cp "$folder/run/report.html" "$folder/alone/"
+
+# Alone in a folder, with a script that writes what the browser made of it.
+cat >"$folder/probe.html" <<'END'
+<script>
+window.addEventListener('load', () => {
+    const images = [...document.images];
+    document.title = ['loaded', images.filter(i => i.complete && i.naturalWidth > 0).length, 'of', images.length,
+        'requests', performance.getEntriesByType('resource').filter(r => !r.name.startsWith('data:')).length,
+        'without-text', images.filter(i => i.alt.length < 20).length,
+        'wider', document.documentElement.scrollWidth > window.innerWidth ? 1 : 0].join(' ');
+});
+</script>
+END
+cat "$folder/probe.html" >>"$folder/alone/report.html"
+look() { # look WIDTH: the title that the probe set
+    timeout 120 "$browser" --headless --no-sandbox --disable-gpu --disable-background-networking --no-first-run \
+        --user-data-dir="$folder/profile" --window-size="$1,900" --virtual-time-budget=5000 --dump-dom \
+        "file://$folder/alone/report.html" 2>"$folder/browser.txt" | sed -n 's/.*<title>\(.*\)<\/title>.*/\1/p'
+}
+for width in 390 1920; do
+    title=$(look $width)
+    [ "$title" = "loaded 4 of 4 requests 0 without-text 0 wider 0" ] || fail "$width pixels wide: '$title'"
+done
+grep -i 'net::ERR\|Failed to load' "$folder/browser.txt" && fail "something did not load"
+grep -qE '(src|href)="(https?:)?//|url\(' "$folder/run/report.html" && fail "the report points outside of itself"
+echo ok
