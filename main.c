@@ -2,6 +2,7 @@
 #include "checkpoint_commands.h"
 #include "commands.h"
 #include "error.h"
+#include "experiment_commands.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@ typedef struct command {
 static const command commands[] = {
     {"train", "Train a model, masked or not", mg_train_command},
     {"inspect", "What is in a checkpoint, and whether it is whole", mg_inspect_command},
+    {"lab", "Run an experiment, or list them all", mg_lab_command},
     {NULL, NULL, NULL},
 };
 
