@@ -201,45 +201,47 @@ static int run_lab(const lab_row *row, int argc, char **argv) {
 
 enum { MOST_LABS = 32, MOST_WORDS = 16 };
 
-/* Each lab as if it had been typed, with those of the options that it takes. */
+/* What one would type to run this lab with those of the options that it takes; words that may be written to. */
+static int words_for(mg_lab *memory, const lab_row *row, const frame_options *asked, char *words[MOST_WORDS + 1]) {
+    int n = 0;
+    words[n++] = lab_format(memory, "%s", row->name);
+    words[n++] = lab_format(memory, "--out-dir=%s/lab-%s", asked->out_dir, row->name);
+    words[n++] = lab_format(memory, "--seed=%lld", (long long)asked->seed);
+    if (asked->threads) words[n++] = lab_format(memory, "--threads=%d", asked->threads);
+    if (asked->quick) words[n++] = lab_format(memory, "--quick");
+    if (asked->data && (row->takes & LAB_TAKES_DATA)) words[n++] = lab_format(memory, "--data=%s", asked->data);
+    if (asked->checkpoint && (row->takes & LAB_TAKES_CHECKPOINT))
+        words[n++] = lab_format(memory, "--checkpoint=%s", asked->checkpoint);
+    if (asked->prompt && (row->takes & LAB_TAKES_PROMPT)) words[n++] = lab_format(memory, "--prompt=%s", asked->prompt);
+    words[n] = NULL;
+    return n;
+}
+
+/* Each lab as if it had been typed. */
 static int run_all(int argc, char **argv) {
     const mg_command_line line = {.name = "lab all", .doc = "Run every lab, and write an index of their reports."};
     frame_options asked = {.seed = DEFAULT_SEED, .out_dir = "runs"};
     parse(NULL, &line, argc, argv, &asked, NULL, NULL);
+    mg_error error = {0};
+    mg_lab *memory = lab_new(NULL, &error);
     const lab_row *rows[MOST_LABS];
     int results[MOST_LABS], n = 0, worst = 0;
-    for (const lab_row *row = lab_rows; row->name && n < MOST_LABS; row++, n++) {
-        char out_dir[4096], seed[32], threads[32];
-        snprintf(out_dir, sizeof out_dir, "%s/lab-%s", asked.out_dir, row->name);
-        snprintf(seed, sizeof seed, "%lld", (long long)asked.seed);
-        snprintf(threads, sizeof threads, "%d", asked.threads);
-        char *words[MOST_WORDS + 1] = {
-            (char *)row->name, (char *)"--out-dir", out_dir, (char *)"--seed", seed, (char *)"--threads", threads};
-        int used = 7;
-        if (asked.quick) words[used++] = (char *)"--quick";
-        const struct {
-            const char *flag, *value;
-            int takes;
-        } shared[] = {{"--data", asked.data, LAB_TAKES_DATA},
-                      {"--checkpoint", asked.checkpoint, LAB_TAKES_CHECKPOINT},
-                      {"--prompt", asked.prompt, LAB_TAKES_PROMPT}};
-        for (size_t i = 0; i < sizeof shared / sizeof *shared; i++) {
-            if (!shared[i].value || !(row->takes & shared[i].takes)) continue;
-            words[used++] = (char *)shared[i].flag;
-            words[used++] = (char *)shared[i].value;
-        }
+    for (const lab_row *row = lab_rows; memory && row->name && n < MOST_LABS; row++, n++) {
+        char *words[MOST_WORDS + 1];
+        int used = words_for(memory, row, &asked, words);
         if (n) fputs("\n", stdout);
         rows[n] = row;
         results[n] = run_lab(row, used, words);
         if (results[n] != DONE) worst = 1;
     }
-    mg_error error;
-    if (lab_make_folder(asked.out_dir, &error) != MG_OK ||
+    if (!memory || lab_make_folder(asked.out_dir, &error) != MG_OK ||
         lab_write_index(asked.out_dir, rows, results, n, &error) != MG_OK) {
         fprintf(stderr, "maskgrad lab all: %s\n", error.message);
-        return 1;
+        worst = 1;
+    } else {
+        printf("\nThe index is %s/index.html\n", asked.out_dir);
     }
-    printf("\nThe index is %s/index.html\n", asked.out_dir);
+    lab_free(memory);
     return worst;
 }
 

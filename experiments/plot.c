@@ -56,7 +56,7 @@ static bool places_are_turned(const lab_figure *figure) {
     return (longest_place(figure) + 1) * LETTER * figure->n_places > FIGURE_WIDTH * 8 / 10;
 }
 
-enum { FRAME_LEFT = 66, FRAME_RIGHT = 582, SAMPLE = 30 };
+enum { FRAME_LEFT = 76, FRAME_RIGHT = 582, SAMPLE = 30 };
 
 static frame frame_of(const lab_figure *figure) {
     frame f = {.left = FRAME_LEFT, .longest = 1};
@@ -68,7 +68,7 @@ static frame frame_of(const lab_figure *figure) {
     if (f.across < 1) f.across = 1;
     int rows = (figure->series.n + f.across - 1) / f.across;
     f.top = 26 + (rows + 1) * LINE;
-    f.bottom = FIGURE_HEIGHT - 3 * LINE;
+    f.bottom = FIGURE_HEIGHT - 3.1 * LINE;
     if (places_are_turned(figure)) f.bottom = FIGURE_HEIGHT - 2 * LINE - longest_place(figure) * LETTER * 0.55;
     return f;
 }
@@ -122,7 +122,7 @@ static void plot_frame(FILE *pipe, const lab_figure *figure) {
             across_screen(f.left), across_screen(FRAME_RIGHT), up_screen(f.top), up_screen(f.bottom));
     plot_legend(pipe, figure, &f);
     label_at(pipe, figure->axes.y, 16, f.top - LINE + 3, "left", 0x555555);
-    label_at(pipe, figure->axes.x, (f.left + FRAME_RIGHT) / 2, FIGURE_HEIGHT - LINE * 0.8, "center", 0x555555);
+    label_at(pipe, figure->axes.x, (f.left + FRAME_RIGHT) / 2, FIGURE_HEIGHT - LINE * 0.62, "center", 0x555555);
 }
 
 static int count_bars(const lab_figure *figure) {

@@ -101,7 +101,7 @@ static void write_picture(FILE *out, mg_lab *lab, const char *name, const char *
     if (svg && size > 0) {
         /* On a phone a picture rather scrolls than shrinks until its text cannot be read. */
         fprintf(out, "<div class=\"paper\"><img id=\"%s\" style=\"min-width: %dpx; max-width: %dpx\" alt=\"", name,
-                width * 11 / 20, width * 2);
+                width > 700 ? width * 7 / 10 : width * 11 / 20, width * 2);
         lab_html(out, lab_format(lab, "%s. %s", title, caption));
         fputs("\" src=\"data:image/svg+xml;base64,", out);
         write_base64(out, svg, size);
