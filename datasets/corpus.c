@@ -126,16 +126,20 @@ static mg_status load_documents(mg_corpus *corpus, const mg_data_options *option
 /* ---- Grammar ---- */
 
 /* Three of the four names are enough: then a mistake in the fourth is reported, and not taken for text. */
-static bool looks_like_a_grammar(const char *text, size_t length) {
+static mg_status look_for_a_grammar(const char *text, size_t length, bool *is_grammar, mg_error *error) {
     const char *const names[] = {"state", "word", "next", "weight"};
     size_t header = 0;
     while (header < length && text[header] != '\n' && text[header] != '\r') header++;
     mg_csv_table *table;
-    if (mg_csv_parse(&table, text, header, "", true, NULL) != MG_OK) return false;
+    *is_grammar = false;
+    mg_status status = mg_csv_parse(&table, text, header, "", true, error);
+    if (status == MG_ERR_FORMAT) return MG_OK;
+    if (status != MG_OK) return status;
     int found = 0;
     for (int i = 0; i < 4; i++) found += mg_csv_find(table, names[i]) >= 0;
     mg_csv_free(table);
-    return found >= 3;
+    *is_grammar = found >= 3;
+    return MG_OK;
 }
 
 static mg_status grammar_tokenizer(const mg_grammar *grammar, mg_tokenizer **tokenizer, mg_error *error) {
@@ -237,9 +241,10 @@ static mg_status load(mg_corpus *corpus, const mg_data_options *options, mg_erro
     mg_status status = mg_read_text(options->path, &text, &length, error);
     if (status != MG_OK) return status;
     corpus->hash = mg_fnv1a(MG_FNV_START, text, length);
-    bool is_grammar = !options->column && looks_like_a_grammar(text, length);
+    bool is_grammar = false;
     mg_tokenizer_kind kind;
-    status = choose_kind(options, is_grammar, &kind, error);
+    if (!options->column) status = look_for_a_grammar(text, length, &is_grammar, error);
+    if (status == MG_OK) status = choose_kind(options, is_grammar, &kind, error);
     if (status == MG_OK) {
         if (options->column) {
             status = load_documents(corpus, options, kind, text, length, error);

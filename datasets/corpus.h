@@ -12,7 +12,7 @@ typedef struct mg_data_options {
     double validation;             /* the last share of the tokens, 0.1; 0: validate on the training tokens */
     ptrdiff_t grammar_size;        /* words to draw from a grammar; 1,000,000 */
     uint64_t seed;                 /* of that draw */
-    const mg_tokenizer *tokenizer; /* encode with this one instead of making one: the data meets an existing model */
+    const mg_tokenizer *tokenizer; /* not NULL: of an existing model, used instead of tokens and merges */
 } mg_data_options;
 MG_API mg_data_options mg_data_defaults(void);
 

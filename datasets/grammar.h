@@ -24,13 +24,15 @@ MG_API const char *mg_grammar_word(const mg_grammar *grammar, int id); /* words 
 /* n words of an endless walk from the start state; word i is a function of (seed, words before it). */
 MG_API void mg_grammar_sample(const mg_grammar *grammar, uint64_t seed, int *ids, ptrdiff_t n);
 
-/* The entropy rate in nats a word: with n → ∞, the loss of a predictor that knows the whole past. It is the stationary
- * mean of the state's entropy when the past determines the state, which *is_exact tells. */
+/* The entropy rate in nats a word: the loss of a predictor that knows the whole past. *is_exact if state and word
+ * determine the next state (then it is the stationary mean of the state's entropy) or if only so many beliefs about the
+ * state can arise that they can be listed; else it is the mean over a walk of a million words. */
 MG_API double mg_grammar_entropy_rate(const mg_grammar *grammar, bool *is_exact);
 
 /* The Bayes-optimal predictor on one window of T inputs and its T targets: loss[t] = −log P(targets[t] | ids[0..t]) by
  * the forward filter over states, started from the stationary distribution. Nothing that sees no future beats it on
- * average. Infinite where the grammar forbids the target. */
+ * average. Infinite where the grammar forbids the target; after that, the belief is what the forbidden word says of the
+ * state on its own. */
 MG_API void mg_grammar_bayes_loss(const mg_grammar *grammar, const int *ids, const int *targets, ptrdiff_t T,
                                   double *loss);
 /* Its expectation for t = 0 … T-1 into floor[0 … T-1], by enumeration of the beliefs that can arise (is_exact), or,
@@ -46,8 +48,8 @@ typedef struct mg_grammar_score {
     int grammatical; /* of these, how many could have been produced */
     ptrdiff_t words, impossible_words; /* words that no state the text could be in emits; after one, all states again */
 } mg_grammar_score;
-/* `end` is the word that closes a sentence (the one that always leads to the start), by which a text is cut. An
- * unfinished last sentence counts only if it is already impossible. */
+/* A text is cut after a word that always leads to the start, possible or not, and wherever only the start is left. An
+ * unfinished last sentence counts only if it is already impossible. An id that is no word is an impossible word. */
 MG_API void mg_grammar_judge(const mg_grammar *grammar, const int *ids, ptrdiff_t n, bool from_start,
                              mg_grammar_score *score);
 

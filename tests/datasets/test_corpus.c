@@ -297,6 +297,52 @@ static void batches_are_a_function_of_the_rng(void **state) {
     mg_corpus_free(c);
 }
 
+/* Refuses one request, the one whose turn it is, and counts what is alive. */
+static int turn, alive;
+
+static void *stingy_allocate(size_t bytes, void *user) {
+    (void)user;
+    if (turn-- == 0) return NULL;
+    alive++;
+    return aligned_alloc(MG_ALIGNMENT, (bytes / MG_ALIGNMENT + 1) * MG_ALIGNMENT);
+}
+
+static void stingy_release(void *block, void *user) {
+    (void)user;
+    alive--;
+    free(block);
+}
+
+static void memory_may_run_out_anywhere(void **state) {
+    (void)state;
+    const char *const texts[] = {"some text\n", "id,text\n1,\"a b\"\n2,c\n", coin, coin};
+    const mg_allocator stingy = {stingy_allocate, stingy_release, NULL};
+    for (int i = 0; i < 4; i++) {
+        mg_data_options o = mg_data_defaults();
+        o.grammar_size = 50;
+        if (i == 1) o.column = "text";
+        if (i == 3) o.tokens = "word";
+        mg_status status = MG_ERR_MEMORY;
+        mg_set_allocator(&stingy);
+        for (int request = 0; status == MG_ERR_MEMORY; request++) {
+            mg_corpus *c;
+            assert_true(request < 1000);
+            turn = request;
+            status = load_bytes(&c, o, texts[i], strlen(texts[i]));
+            if (status == MG_OK && c->grammar) {
+                double floor[4], standard_error;
+                bool is_exact;
+                status = mg_grammar_floor(c->grammar, 4, floor, &standard_error, &is_exact, &error);
+            }
+            if (status == MG_ERR_MEMORY) assert_says(error.message, "out of memory");
+            mg_corpus_free(c);
+            assert_int_equal(alive, 0);
+        }
+        mg_set_allocator(NULL);
+        assert_int_equal(status, MG_OK);
+    }
+}
+
 /* A megabyte of text, also of the kinds that have been slow or deep elsewhere, within a second of processor time. */
 static void a_megabyte_is_quick(void **state) {
     (void)state;
@@ -339,6 +385,7 @@ int main(void) {
         cmocka_unit_test(block_plus_one_tokens_have_one_window),
         cmocka_unit_test(windows_are_uniform_and_targets_are_shifted_once),
         cmocka_unit_test(batches_are_a_function_of_the_rng),
+        cmocka_unit_test(memory_may_run_out_anywhere),
         cmocka_unit_test(a_megabyte_is_quick),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
