@@ -15,6 +15,10 @@ typedef struct command {
 
 static const command commands[] = {
     {"train", "Train a model, masked or not", mg_train_command},
+    {"generate", "Let a model write", mg_generate_command},
+    {"evaluate", "The loss of a checkpoint on data, by position", mg_evaluate_command},
+    {"logits", "The logits of a checkpoint for given ids, as CSV", mg_logits_command},
+    {"compare", "Two or more runs side by side", mg_compare_command},
     {"inspect", "What is in a checkpoint, and whether it is whole", mg_inspect_command},
     {"lab", "Run an experiment, or list them all", mg_lab_command},
     {NULL, NULL, NULL},

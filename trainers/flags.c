@@ -184,7 +184,8 @@ static error_t take(int key, char *text, struct argp_state *state) {
         return 0;
     }
     if (key == ARGP_KEY_END && p->n_arguments < p->line->min_arguments)
-        argp_error(state, "%s is missing", p->line->arguments);
+        argp_error(state, "%s: too few are given", p->line->arguments);
+    if (key == 'h' && !p->by_letter['h']) argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
     if (key > 0 && key < 128 && p->by_letter[key]) key = p->by_letter[key];
     if (key < FIRST_KEY || key >= FIRST_KEY + p->n_flags) return ARGP_ERR_UNKNOWN;
     const mg_flag *flag = p->flag[key - FIRST_KEY];
@@ -242,6 +243,7 @@ static void add_flag(parser *p, const mg_flag *flag, void *values, int group) {
 
 static void add_tables(parser *p, const mg_flag_table *tables) {
     int group = 1;
+    add_option(p, (struct argp_option){.key = 'h', .doc = "As --help", .flags = OPTION_HIDDEN});
     for (const mg_flag_table *table = tables; table->flags; table++)
         for (const mg_flag *flag = table->flags; !mg_flag_is_end(flag); flag++) {
             if (flag->kind != MG_FLAG_HEADING)

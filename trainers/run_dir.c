@@ -50,7 +50,7 @@ static mg_status make_folders(const char *path, mg_error *error) {
     return status;
 }
 
-static mg_status lock(mg_run_dir *dir, mg_error *error) {
+static mg_status take_lock(mg_run_dir *dir, mg_error *error) {
     char *path = join(dir->path, ".lock", error);
     if (!path) return MG_ERR_MEMORY;
     dir->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
@@ -65,13 +65,9 @@ static mg_status lock(mg_run_dir *dir, mg_error *error) {
                         dir->path);
 }
 
-mg_status mg_run_dir_open(mg_run_dir *dir, const char *path, mg_error *error) {
-    mg_status status = mg_run_dir_name(dir, path, error);
-    if (status != MG_OK) return status;
-    status = make_folders(path, error);
-    if (status == MG_OK) status = lock(dir, error);
-    if (status != MG_OK) mg_run_dir_close(dir);
-    return status;
+mg_status mg_run_dir_lock(mg_run_dir *dir, mg_error *error) {
+    mg_status status = make_folders(dir->path, error);
+    return status == MG_OK ? take_lock(dir, error) : status;
 }
 
 void mg_run_dir_close(mg_run_dir *dir) {
@@ -86,5 +82,11 @@ void mg_run_dir_close(mg_run_dir *dir) {
 }
 
 bool mg_run_dir_holds_run(const mg_run_dir *dir) {
-    return access(dir->run_json, F_OK) == 0 || access(dir->checkpoint, F_OK) == 0;
+    return access(dir->checkpoint, F_OK) == 0;
+}
+
+void mg_checkpoint_path(const char *asked, char *path, size_t size) {
+    struct stat status;
+    bool is_folder = stat(asked, &status) == 0 && S_ISDIR(status.st_mode);
+    snprintf(path, size, "%s%s", asked, is_folder ? "/checkpoint.h5" : "");
 }

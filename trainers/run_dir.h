@@ -6,6 +6,7 @@
 #include "error.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 typedef struct mg_run_dir {
     char *path;
@@ -15,10 +16,13 @@ typedef struct mg_run_dir {
 
 /* The paths alone; nothing is touched. */
 mg_status mg_run_dir_name(mg_run_dir *dir, const char *path, mg_error *error);
-/* The same, made if it is not there (with the folders above it), writable, and locked: MG_ERR_STATE if another process
- * works in it. */
-mg_status mg_run_dir_open(mg_run_dir *dir, const char *path, mg_error *error);
+/* Make the folder if it is not there (with the folders above it), and lock it: MG_ERR_STATE if another process works in
+ * it. */
+mg_status mg_run_dir_lock(mg_run_dir *dir, mg_error *error);
 void mg_run_dir_close(mg_run_dir *dir);
+/* Whether something would be lost if a new run began here: a checkpoint. */
 bool mg_run_dir_holds_run(const mg_run_dir *dir);
+/* A checkpoint as users name it: its file, or the run folder it is in. `path` has room for the longer one. */
+void mg_checkpoint_path(const char *asked, char *path, size_t size);
 
 #endif

@@ -213,8 +213,8 @@ static void describe(char *warning, size_t size, const char *path, const mg_run_
     size_t n = 0;
     if (table->torn) n = (size_t)snprintf(warning, size, "%s ends within a row, which is dropped", path);
     if (n < size && kept < table->n)
-        n += (size_t)snprintf(warning + n, size - n, "%s%td rows of step %" PRId64 " and later are dropped from %s",
-                              n ? "; " : "", table->n - kept, step, path);
+        n += (size_t)snprintf(warning + n, size - n, "%srows of step %" PRId64 " and later (%td) are dropped from %s",
+                              n ? "; " : "", step, table->n - kept, path);
     if (n < size && step > 0 && (kept == 0 || table->row[kept - 1].step != step - 1))
         snprintf(warning + n, size - n, "%s%s lacks the rows before step %" PRId64, n ? "; " : "", path, step);
 }

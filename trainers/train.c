@@ -34,7 +34,7 @@ static void parse(mg_run_options *options, int argc, char **argv) {
     mg_flags_parse(&line, tables, argc, argv, NULL);
 }
 
-static mg_status open_folder(mg_run *run, const mg_run_options *asked, mg_error *error) {
+static mg_status name_folder(mg_run *run, const mg_run_options *asked, mg_error *error) {
     char path[4096];
     if (!asked->out_dir && !asked->data.path)
         mg_usage_error(&line, "%s",
@@ -45,7 +45,7 @@ static mg_status open_folder(mg_run *run, const mg_run_options *asked, mg_error 
         snprintf(path, sizeof path, "%s", asked->out_dir);
     else
         mg_run_default_dir(asked, path, sizeof path);
-    return mg_run_dir_open(&run->dir, path, error);
+    return mg_run_dir_name(&run->dir, path, error);
 }
 
 /* ---- Going on ---- */
@@ -64,10 +64,11 @@ static mg_status check_resumed(const mg_run_options *stored, const mg_run_option
 
 /* The stored settings, with what the command line says on top of them. */
 static mg_status resume_settings(mg_run *run, start *from, int argc, char **argv, mg_error *error) {
-    if (!mg_run_dir_holds_run(&run->dir))
-        return mg_error_set(error, MG_ERR_INPUT, "there is no run in %s to resume", run->dir.path);
+    if (access(run->dir.run_json, F_OK) != 0)
+        return mg_error_set(error, MG_ERR_INPUT, "there is no run to resume in %s: it has no run.json", run->dir.path);
     mg_run_options stored;
-    mg_status status = mg_run_json_read(&from->stored, run->dir.run_json, &stored, error);
+    mg_status status = mg_run_dir_lock(&run->dir, error);
+    if (status == MG_OK) status = mg_run_json_read(&from->stored, run->dir.run_json, &stored, error);
     if (status != MG_OK) return status;
     run->options = stored;
     parse(&run->options, argc, argv);
@@ -103,13 +104,19 @@ static mg_status resume_trainer(mg_run *run, const start *from, mg_error *error)
 
 /* ---- Beginning ---- */
 
-static mg_status make_room(const mg_run *run, bool force, mg_error *error) {
-    if (!mg_run_dir_holds_run(&run->dir)) return MG_OK;
-    if (!force)
-        return mg_error_set(error, MG_ERR_INPUT,
-                            "%s already holds a run: --resume goes on with it, --force replaces it, and --out-dir "
-                            "chooses another folder",
-                            run->dir.path);
+static mg_status refuse_overwriting(const mg_run *run, mg_error *error) {
+    if (run->options.force || !mg_run_dir_holds_run(&run->dir)) return MG_OK;
+    return mg_error_set(error, MG_ERR_INPUT,
+                        "%s already holds a run: --resume goes on with it, --force replaces it, and --out-dir chooses "
+                        "another folder",
+                        run->dir.path);
+}
+
+/* Once all else is in order: nothing is made or removed for a run that cannot begin. */
+static mg_status make_room(mg_run *run, mg_error *error) {
+    mg_status status = mg_run_dir_lock(&run->dir, error);
+    if (status == MG_OK) status = refuse_overwriting(run, error);
+    if (status != MG_OK) return status;
     const char *const files[] = {run->dir.checkpoint, run->dir.log, run->dir.position, run->dir.samples,
                                  run->dir.run_json};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) unlink(files[i]);
@@ -118,7 +125,8 @@ static mg_status make_room(const mg_run *run, bool force, mg_error *error) {
 
 /* The model of --init-from FILE is the file's; flags may change its mask, not its sizes. */
 static mg_status weights_settings(mg_run *run, start *from, int argc, char **argv, mg_error *error) {
-    const char *path = run->options.init_from;
+    char path[4096];
+    mg_checkpoint_path(run->options.init_from, path, sizeof path);
     mg_status status = mg_checkpoint_load(path, false, &from->weights, error);
     if (status != MG_OK) return status;
     from->has_weights = true;
@@ -144,11 +152,11 @@ static mg_status settings(mg_run *run, start *from, int argc, char **argv, mg_er
     parse(&asked, argc, argv);
     run->options = asked;
     from->resume = strcmp(asked.init_from, "resume") == 0;
-    mg_status status = open_folder(run, &asked, error);
+    mg_status status = name_folder(run, &asked, error);
     if (status != MG_OK) return status;
     if (from->resume) return resume_settings(run, from, argc, argv, error);
     if (!asked.data.path) mg_usage_error(&line, "--data FILE is missing: a text, a CSV or a grammar to train on");
-    status = make_room(run, asked.force, error);
+    status = refuse_overwriting(run, error);
     if (status == MG_OK && strcmp(asked.init_from, "scratch") != 0)
         status = weights_settings(run, from, argc, argv, error);
     mg_run_options_resolve(&run->options);
@@ -179,10 +187,10 @@ static mg_status prepare(mg_run *run, start *from, int argc, char **argv, mg_err
     if (status != MG_OK) return status;
     status = mg_trainer_new(&run->trainer, &run->options.train, run->corpus, error);
     if (status != MG_OK) return status;
-    if (from->resume)
-        status = resume_trainer(run, from, error);
-    else if (from->has_weights)
-        status = mg_trainer_take_weights(run->trainer, &from->weights, error);
+    if (from->resume) return resume_trainer(run, from, error);
+    if (from->has_weights) status = mg_trainer_take_weights(run->trainer, &from->weights, error);
+    if (status == MG_OK) status = make_room(run, error);
+    run->starts_from_file = from->has_weights;
     return status;
 }
 

@@ -141,11 +141,13 @@ static double accumulate(mg_trainer *trainer) {
 
 static mg_status refuse_update(mg_trainer *trainer, const mg_step *step, mg_error *error) {
     mg_params_zero_grad(mg_gpt_params(trainer->gpt));
-    bool loss = !isfinite(step->loss);
+    bool is_loss = !isfinite(step->loss);
+    double value = is_loss ? step->loss : step->grad_norm;
     return mg_error_set(error, MG_ERR_STATE,
-                        "step %lld: the %s is %g; a lower --lr (now %g), a --grad-clip or a --warmup-iters may help",
-                        (long long)step->step, loss ? "loss" : "gradient's norm", loss ? step->loss : step->grad_norm,
-                        step->lr);
+                        "step %lld: the %s is %s, so the run stops here; a lower --lr (now %g), a --grad-clip or a "
+                        "longer --warmup-iters may help",
+                        (long long)step->step, is_loss ? "loss" : "gradient's norm",
+                        isnan(value) ? "not a number" : "infinite", step->lr);
 }
 
 mg_status mg_trainer_step(mg_trainer *trainer, mg_step *step, mg_error *error) {

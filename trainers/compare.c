@@ -1,0 +1,148 @@
+#include "compare.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+mg_status mg_run_record_read(mg_run_record *record, const char *path, mg_error *error) {
+    *record = (mg_run_record){.dir = {.lock = -1}};
+    mg_status status = mg_run_dir_name(&record->dir, path, error);
+    if (status == MG_OK) status = mg_run_json_read(&record->json, record->dir.run_json, &record->options, error);
+    if (status == MG_OK) status = mg_run_log_read(&record->log, record->dir.log, error);
+    if (status != MG_OK) mg_run_record_free(record);
+    return status;
+}
+
+void mg_run_record_free(mg_run_record *record) {
+    mg_run_log_table_free(&record->log);
+    mg_run_json_free(record->json);
+    mg_run_dir_close(&record->dir);
+}
+
+/* ---- Numbers ---- */
+
+/* The next row of a split at or behind *at; NULL at the end. */
+static const mg_run_log_row *next_row(const mg_run_log_table *table, bool validation, ptrdiff_t *at) {
+    while (*at < table->n && table->row[*at].validation != validation) ++*at;
+    return *at < table->n ? &table->row[*at] : NULL;
+}
+
+mg_run_log_difference mg_run_log_compare(const mg_run_log_table *a, const mg_run_log_table *b, bool validation) {
+    mg_run_log_difference d = {.first_differs = -1, .largest_at = -1};
+    ptrdiff_t i = 0, j = 0;
+    for (;;) {
+        const mg_run_log_row *x = next_row(a, validation, &i), *y = next_row(b, validation, &j);
+        if (!x || !y) return d;
+        if (x->step != y->step) {
+            *(x->step < y->step ? &i : &j) += 1;
+            continue;
+        }
+        double difference = fabs(x->loss - y->loss);
+        d.common++;
+        if (difference > 0 && d.first_differs < 0) d.first_differs = x->step;
+        if (difference > d.largest) {
+            d.largest = difference;
+            d.largest_at = x->step;
+        }
+        i++;
+        j++;
+    }
+}
+
+typedef struct outcome {
+    const mg_run_log_row *train, *validation, *best; /* last of each split, and the lowest of validation; or NULL */
+} outcome;
+
+static outcome outcome_of(const mg_run_log_table *table) {
+    outcome o = {0};
+    for (ptrdiff_t i = 0; i < table->n; i++) {
+        const mg_run_log_row *row = &table->row[i];
+        if (!row->validation) {
+            o.train = row;
+            continue;
+        }
+        o.validation = row;
+        if (!o.best || row->loss < o.best->loss) o.best = row;
+    }
+    return o;
+}
+
+/* ---- Tables ---- */
+
+static int widest(const mg_run_record *records, int n) {
+    size_t width = strlen("setting");
+    for (int i = 0; i < n; i++)
+        if (strlen(records[i].dir.path) > width) width = strlen(records[i].dir.path);
+    return (int)width;
+}
+
+static void print_number(const char *format, double number, bool known, int width) {
+    char text[32] = "-";
+    if (known) snprintf(text, sizeof text, format, number);
+    printf("  %*s", width, text);
+}
+
+static void print_outcomes(const mg_run_record *records, int n, int width) {
+    printf("%-*s  %-12s  %8s  %10s  %8s  %8s  %8s  %9s\n", width, "run", "mask", "steps", "train loss", "val loss",
+           "best val", "at step", "seconds");
+    for (int i = 0; i < n; i++) {
+        outcome o = outcome_of(&records[i].log);
+        char mask[128];
+        mg_mask_words(&records[i].options.train.model, mask, sizeof mask);
+        printf("%-*s  %-12s  %8" PRId64, width, records[i].dir.path, mask, o.train ? o.train->step + 1 : 0);
+        print_number("%.4f", o.train ? o.train->loss : 0, o.train, 10);
+        print_number("%.4f", o.validation ? o.validation->loss : 0, o.validation, 8);
+        print_number("%.4f", o.best ? o.best->loss : 0, o.best, 8);
+        print_number("%.0f", o.best ? (double)o.best->step : 0, o.best, 8);
+        print_number("%.2f", o.train ? o.train->seconds : 0, o.train, 9);
+        putchar('\n');
+        if (records[i].log.torn) printf("%-*s  its log ends within a row, which is left out\n", width, "");
+    }
+}
+
+static void print_differences(const mg_run_record *records, int n, int width) {
+    for (int i = 1; i < n; i++)
+        for (int validation = 0; validation < 2; validation++) {
+            mg_run_log_difference d = mg_run_log_compare(&records[0].log, &records[i].log, validation);
+            printf("%-*s  %s losses: %td steps in common", width, records[i].dir.path, validation ? "val  " : "train",
+                   d.common);
+            if (d.common > 0 && d.first_differs < 0) printf(", all equal");
+            if (d.first_differs >= 0)
+                printf(", the first that differs is step %" PRId64 ", the largest difference is %.4g at step %" PRId64,
+                       d.first_differs, d.largest, d.largest_at);
+            putchar('\n');
+        }
+}
+
+static bool all_equal(const mg_flag *flag, const mg_run_record *records, int n) {
+    for (int i = 1; i < n; i++)
+        if (!mg_flag_equal(flag, &records[0].options, &records[i].options)) return false;
+    return true;
+}
+
+static void print_settings(const mg_run_record *records, int n, int width) {
+    bool any = false;
+    for (const mg_flag *const *table = mg_run_flags; *table; table++)
+        for (const mg_flag *flag = *table; !mg_flag_is_end(flag); flag++) {
+            bool is_setting = flag->kind != MG_FLAG_HEADING && flag->role != MG_ROLE_COMMAND;
+            if (!is_setting || all_equal(flag, records, n)) continue;
+            any = true;
+            printf("%s\n", flag->name);
+            for (int i = 0; i < n; i++) {
+                char value[4096];
+                mg_flag_format(flag, &records[i].options, value, sizeof value);
+                printf("  %-*s  %s\n", width, records[i].dir.path, value[0] ? value : "-");
+            }
+        }
+    if (!any) puts("none");
+}
+
+void mg_compare_print(const mg_run_record *records, int n) {
+    int width = widest(records, n);
+    print_outcomes(records, n, width);
+    printf("\nAgainst %s:\n", records[0].dir.path);
+    print_differences(records, n, width);
+    puts("\nSettings that differ:");
+    print_settings(records, n, width);
+}

@@ -1,0 +1,198 @@
+/* The command `evaluate`: how well a checkpoint predicts data, by position, under its own mask or another. */
+#include "checkpoint.h"
+#include "commands.h"
+#include "options.h"
+#include "parallel.h"
+#include "run_dir.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_CHECKPOINTS = 100 };
+
+typedef enum evaluation_mask { MASK_OWN, MASK_CAUSAL, MASK_NONE, MASK_BOTH } evaluation_mask;
+
+typedef struct evaluate_options {
+    int mask; /* evaluation_mask */
+    int split;
+    int eval_iters, batch_size;
+    int64_t seed;
+    int threads;
+} evaluate_options;
+
+/* One of a list of words, which is what several flags take. */
+static mg_status parse_word(const char *flag, const char *const *words, const char *text, int *value, mg_error *error) {
+    for (int i = 0; words[i]; i++)
+        if (strcmp(words[i], text) == 0) {
+            *value = i;
+            return MG_OK;
+        }
+    return mg_error_set(error, MG_ERR_INPUT, "--%s is %s, %s%s%s%s%s, not '%s'", flag, words[0], words[1],
+                        words[2] ? ", " : "", words[2] ? words[2] : "", words[2] && words[3] ? ", " : "",
+                        words[2] && words[3] ? words[3] : "", text);
+}
+
+static const char *const mask_words[] = {"own", "causal", "none", "both", NULL};
+static const char *const split_words[] = {"train", "val", NULL};
+
+static mg_status parse_mask(const char *text, void *value, mg_error *error) {
+    return parse_word("mask", mask_words, text, value, error);
+}
+
+static mg_status parse_split(const char *text, void *value, mg_error *error) {
+    return parse_word("split", split_words, text, value, error);
+}
+
+static void format_mask(const void *value, char *text, size_t size) {
+    snprintf(text, size, "%s", mask_words[*(const int *)value]);
+}
+
+static void format_split(const void *value, char *text, size_t size) {
+    snprintf(text, size, "%s", split_words[*(const int *)value]);
+}
+
+#define AT(member) .offset = offsetof(evaluate_options, member)
+
+static const mg_flag flags[] = {
+    {.kind = MG_FLAG_HEADING, .help = "Measuring:"},
+    {.name = "mask",
+     .kind = MG_FLAG_CUSTOM,
+     AT(mask),
+     .parse = parse_mask,
+     .format = format_mask,
+     .argument = "MASK",
+     .help = "own: the one it was trained with; causal, none, or both"},
+    {.name = "split",
+     .kind = MG_FLAG_CUSTOM,
+     AT(split),
+     .parse = parse_split,
+     .format = format_split,
+     .argument = "SPLIT",
+     .help = "train or val"},
+    {.name = "eval-iters",
+     .kind = MG_FLAG_INT,
+     AT(eval_iters),
+     .min = 1,
+     .max = 1000000,
+     .argument = "N",
+     .help = "Batches"},
+    {.name = "batch-size",
+     .also = "b",
+     .kind = MG_FLAG_INT,
+     AT(batch_size),
+     .min = 1,
+     .max = 1000000,
+     .argument = "N",
+     .help = "Windows a batch"},
+    {.name = "seed",
+     .also = "s",
+     .kind = MG_FLAG_INT64,
+     AT(seed),
+     .min = 0,
+     .max = 9.2e18,
+     .argument = "N",
+     .help = "Of the windows and of the draw from a grammar"},
+    {.name = "threads",
+     .also = "t",
+     .kind = MG_FLAG_INT,
+     AT(threads),
+     .min = 0,
+     .max = 256,
+     .argument = "N",
+     .help = "Threads, 0: one a processor"},
+    {0},
+};
+
+static const mg_command_line line = {
+    .name = "evaluate",
+    .arguments = "CHECKPOINT...",
+    .min_arguments = 1,
+    .max_arguments = MAX_CHECKPOINTS,
+    .doc = "The loss of checkpoints on data, beside the floor where the source is known.\v"
+           "The first table has a row a checkpoint and mask: training mask by evaluation mask, with --mask both. A "
+           "single row is followed by the loss at each position.",
+};
+
+static mg_status evaluate_one(mg_gpt *gpt, mg_tape *tape, const mg_corpus *corpus, const evaluate_options *o,
+                              const char *name, const char *trained, bool by_position, mg_error *error) {
+    const mg_gpt_config *config = mg_gpt_get_config(gpt);
+    char evaluated[128], alarm[512];
+    mg_evaluation e;
+    mg_mask_words(config, evaluated, sizeof evaluated);
+    mg_status status = mg_evaluate(gpt, tape, corpus, o->split == 0 ? MG_TRAIN : MG_VALIDATION, o->eval_iters,
+                                   o->batch_size, (uint64_t)o->seed, &e, error);
+    if (status != MG_OK) return status;
+    printf("%s,\"%s\",\"%s\",%.6f,", name, trained, evaluated, e.loss);
+    if (!isnan(e.floor)) printf("%.6f", e.floor);
+    putchar('\n');
+    if (by_position) {
+        putchar('\n');
+        mg_evaluation_print(&e, stdout);
+    }
+    fflush(stdout);
+    if (mg_evaluation_alarm(&e, config, alarm, sizeof alarm)) fprintf(stderr, "maskgrad evaluate: alarm: %s\n", alarm);
+    mg_evaluation_free(&e);
+    return MG_OK;
+}
+
+static mg_status evaluate_masks(const mg_checkpoint *checkpoint, const mg_corpus *corpus, const evaluate_options *o,
+                                const char *name, bool alone, mg_error *error) {
+    char trained[128];
+    mg_mask_words(mg_gpt_get_config(checkpoint->gpt), trained, sizeof trained);
+    mg_tape *tape = mg_tape_new(error);
+    if (!tape) return MG_ERR_MEMORY;
+    mg_status status = MG_OK;
+    if (o->mask == MASK_OWN) status = evaluate_one(checkpoint->gpt, tape, corpus, o, name, trained, alone, error);
+    if (status == MG_OK && (o->mask == MASK_CAUSAL || o->mask == MASK_BOTH)) {
+        mg_gpt_set_lookahead(checkpoint->gpt, 0);
+        status = evaluate_one(checkpoint->gpt, tape, corpus, o, name, trained, alone && o->mask != MASK_BOTH, error);
+    }
+    if (status == MG_OK && (o->mask == MASK_NONE || o->mask == MASK_BOTH)) {
+        mg_gpt_set_lookahead(checkpoint->gpt, MG_LOOKAHEAD_ALL);
+        status = evaluate_one(checkpoint->gpt, tape, corpus, o, name, trained, alone && o->mask != MASK_BOTH, error);
+    }
+    mg_tape_free(tape);
+    return status;
+}
+
+static mg_status evaluate_file(const char *asked, const mg_data_options *data_options, const evaluate_options *o,
+                               bool alone, mg_error *error) {
+    char path[4096];
+    mg_checkpoint_path(asked, path, sizeof path);
+    mg_checkpoint checkpoint;
+    mg_status status = mg_checkpoint_load(path, false, &checkpoint, error);
+    if (status != MG_OK) return status;
+    mg_data_options data = *data_options;
+    data.tokenizer = checkpoint.tokenizer;
+    mg_corpus *corpus = NULL;
+    if (!checkpoint.tokenizer)
+        status = mg_error_set(error, MG_ERR_STATE, "%s has no tokenizer: it cannot read a text", path);
+    if (status == MG_OK) status = mg_corpus_load(&corpus, &data, error);
+    if (status == MG_OK) status = mg_corpus_check(corpus, mg_gpt_get_config(checkpoint.gpt)->block_size, error);
+    if (status == MG_OK) status = evaluate_masks(&checkpoint, corpus, o, asked, alone, error);
+    mg_corpus_free(corpus);
+    mg_checkpoint_free(&checkpoint);
+    return status;
+}
+
+int mg_evaluate_command(int argc, char **argv) {
+    mg_run_options run = mg_run_defaults();
+    evaluate_options options = {.split = 1, .eval_iters = 200, .batch_size = 16, .seed = (int64_t)run.train.seed};
+    const mg_flag_table tables[] = {{mg_data_flags, &run}, {flags, &options}, {NULL, NULL}};
+    const char *checkpoints[MAX_CHECKPOINTS];
+    int n = mg_flags_parse(&line, tables, argc, argv, checkpoints);
+    if (!run.data.path) mg_usage_error(&line, "--data FILE is missing");
+    mg_set_threads(options.threads);
+    run.data.seed = (uint64_t)options.seed;
+
+    mg_error error;
+    mg_status status = MG_OK;
+    puts("checkpoint,training_mask,evaluation_mask,loss,floor");
+    for (int i = 0; i < n && status == MG_OK; i++)
+        status = evaluate_file(checkpoints[i], &run.data, &options, n == 1, &error);
+    if (status == MG_OK) return 0;
+    fflush(stdout);
+    fprintf(stderr, "maskgrad evaluate: %s\n", error.message);
+    return 1;
+}

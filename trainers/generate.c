@@ -1,0 +1,248 @@
+/* The command `generate`: text from a checkpoint, as it comes. */
+#include "checkpoint.h"
+#include "commands.h"
+#include "generator.h"
+#include "ids.h"
+#include "options.h"
+#include "parallel.h"
+#include "run_dir.h"
+#include "utf8.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct generate_options {
+    const char *prompt, *ids;
+    int64_t n_tokens;
+    int n_samples;
+    mg_sampler sampler;
+    int64_t seed;
+    bool cache;    /* --kv-cache: insist on it */
+    bool no_cache; /* --no-kv-cache */
+    int threads;
+} generate_options;
+
+#define AT(member) .offset = offsetof(generate_options, member)
+
+static const mg_flag flags[] = {
+    {.kind = MG_FLAG_HEADING, .help = "Prompt:"},
+    {.name = "prompt",
+     .also = "p start",
+     .kind = MG_FLAG_TEXT,
+     AT(prompt),
+     .argument = "TEXT",
+     .help = "What to go on from. Without one, the text begins behind a line feed, behind the '.' of a grammar, behind "
+             "GPT-2's end of text, or else behind id 0"},
+    {.name = "ids", .kind = MG_FLAG_TEXT, AT(ids), .argument = "1,2,3", .help = "A prompt of token ids; prints ids"},
+    {.kind = MG_FLAG_HEADING, .help = "Text:"},
+    {.name = "max-new-tokens",
+     .also = "n n-predict",
+     .kind = MG_FLAG_INT64,
+     AT(n_tokens),
+     .min = 1,
+     .max = 1000000000,
+     .argument = "N",
+     .help = "Tokens a sample"},
+    {.name = "num-samples",
+     .kind = MG_FLAG_INT,
+     AT(n_samples),
+     .min = 1,
+     .max = 1000000,
+     .argument = "N",
+     .help = "Samples, each from the same prompt"},
+    {.name = "temperature",
+     .also = "temp",
+     .kind = MG_FLAG_REAL,
+     AT(sampler.temperature),
+     .min = 0,
+     .max = 1000000,
+     .argument = "X",
+     .help = "0: always the most likely token"},
+    {.name = "top-k",
+     .kind = MG_FLAG_INT,
+     AT(sampler.top_k),
+     .min = 0,
+     .max = 1000000000,
+     .argument = "N",
+     .help = "Of the N most likely tokens only; 0: of all"},
+    {.name = "top-p",
+     .kind = MG_FLAG_REAL,
+     AT(sampler.top_p),
+     .min = 0,
+     .max = 1,
+     .open = MG_FLAG_OPEN_MIN,
+     .argument = "X",
+     .help = "Of the fewest tokens whose probabilities reach X only; 1: of all"},
+    {.name = "seed",
+     .also = "s",
+     .kind = MG_FLAG_INT64,
+     AT(seed),
+     .min = 0,
+     .max = 9.2e18,
+     .argument = "N",
+     .help = "The same seed gives the same text"},
+    {.kind = MG_FLAG_HEADING, .help = "How it is computed:"},
+    {.name = "no-kv-cache",
+     .also = "no-cache",
+     .kind = MG_FLAG_ON,
+     AT(no_cache),
+     .help = "Compute the whole window anew for each token"},
+    {.name = "kv-cache",
+     .kind = MG_FLAG_ON,
+     AT(cache),
+     .help = "Keep keys and values, or refuse: what is done anyway for a causal model"},
+    {.name = "threads",
+     .also = "t",
+     .kind = MG_FLAG_INT,
+     AT(threads),
+     .min = 0,
+     .max = 256,
+     .argument = "N",
+     .help = "Threads, 0: one a processor"},
+    {0},
+};
+
+static const mg_command_line line = {
+    .name = "generate",
+    .arguments = "CHECKPOINT",
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .doc = "Let a model write. CHECKPOINT is a file or a run folder.\v"
+           "Past the context the window slides by one token, so every token then costs a whole window, with the cache "
+           "and without; both give the same text.",
+};
+
+/* ---- The prompt ---- */
+
+typedef struct prompt {
+    int *ids;
+    size_t n;
+    bool is_empty; /* ids holds the id that stands before a text, which is not printed */
+} prompt;
+
+static mg_status read_prompt(prompt *p, const generate_options *o, const mg_checkpoint *checkpoint, mg_error *error) {
+    const mg_tokenizer *tokenizer = checkpoint->tokenizer;
+    int vocab_size = mg_gpt_get_config(checkpoint->gpt)->vocab_size;
+    if (o->ids) return mg_ids_parse(o->ids, vocab_size, &p->ids, &p->n, error);
+    if (o->prompt && o->prompt[0]) {
+        if (!tokenizer)
+            return mg_error_set(error, MG_ERR_STATE, "the checkpoint has no tokenizer: give the prompt by --ids");
+        mg_error reason;
+        mg_status status = mg_tokenizer_encode(tokenizer, o->prompt, strlen(o->prompt), &p->ids, &p->n, &reason);
+        if (status != MG_OK) return mg_error_set(error, status, "the prompt: %s", reason.message);
+        if (p->n > 0) return MG_OK;
+        mg_free(p->ids); /* white space alone has no tokens in a grammar */
+    }
+    p->is_empty = true;
+    p->ids = mg_alloc(1, sizeof *p->ids, "a prompt", error);
+    if (!p->ids) return MG_ERR_MEMORY;
+    p->ids[0] = tokenizer ? mg_start_id(tokenizer) : 0;
+    p->n = 1;
+    return MG_OK;
+}
+
+/* ---- Printing ---- */
+
+typedef struct printer {
+    const mg_tokenizer *tokenizer; /* NULL: ids */
+    mg_utf8_stream stream;
+    int previous; /* -1: nothing was printed yet */
+} printer;
+
+static void print_bytes(printer *p, const char *bytes, size_t length) {
+    char printable[MG_UTF8_ROOM(256)];
+    for (size_t done = 0; done < length;) {
+        size_t n = length - done < 256 ? length - done : 256;
+        fwrite(printable, 1, mg_utf8_push(&p->stream, bytes + done, n, printable), stdout);
+        done += n;
+    }
+}
+
+static bool print_token(int id, void *user) {
+    printer *p = user;
+    if (p->tokenizer) {
+        const char *separator = mg_tokenizer_separator(p->tokenizer, p->previous, id);
+        mg_token token = mg_tokenizer_token(p->tokenizer, id);
+        print_bytes(p, separator, strlen(separator));
+        print_bytes(p, token.bytes, token.length);
+    } else {
+        printf(p->previous < 0 ? "%d" : ",%d", id);
+    }
+    p->previous = id;
+    return fflush(stdout) == 0; /* a reader that went away needs no more text */
+}
+
+static void print_sample(mg_generator *generator, const generate_options *o, const prompt *start,
+                         const mg_tokenizer *tokenizer, int sample) {
+    printer p = {.tokenizer = tokenizer, .previous = -1};
+    for (size_t i = 0; i < start->n && !start->is_empty; i++) print_token(start->ids[i], &p);
+    mg_generate(generator, &o->sampler, (uint64_t)o->seed, (uint32_t)sample, o->n_tokens, print_token, &p);
+    char last[3];
+    fwrite(last, 1, mg_utf8_flush(&p.stream, last), stdout);
+    putchar('\n');
+    if (sample + 1 < o->n_samples) puts("---------------");
+}
+
+/* ---- All of it ---- */
+
+static bool choose_cache(const generate_options *o, const mg_gpt_config *config) {
+    if (mg_gpt_is_causal(config) || o->cache) return !o->no_cache;
+    char mask[128];
+    mg_mask_words(config, mask, sizeof mask);
+    fprintf(
+        stderr,
+        "maskgrad generate: this model was trained with mask '%s' and learned to read what it should predict; it is "
+        "run without a KV cache, which would be wrong for it\n",
+        mask);
+    return false;
+}
+
+static mg_status generate(const generate_options *o, const mg_checkpoint *checkpoint, mg_error *error) {
+    const mg_gpt_config *config = mg_gpt_get_config(checkpoint->gpt);
+    const mg_tokenizer *tokenizer = checkpoint->tokenizer;
+    bool has_text = tokenizer && mg_tokenizer_get_kind(tokenizer) != MG_TOKENIZER_NONE;
+    prompt start = {0};
+    mg_generator *generator = NULL;
+    mg_status status = mg_sampler_check(&o->sampler, error);
+    if (status == MG_OK) status = read_prompt(&start, o, checkpoint, error);
+    if (status == MG_OK)
+        status = mg_generator_new(&generator, checkpoint->gpt, has_text ? mg_tokenizer_size(tokenizer) : INT_MAX,
+                                  choose_cache(o, config), error);
+    if (status == MG_OK) {
+        if (start.n > (size_t)config->block_size)
+            fprintf(stderr, "maskgrad generate: the prompt has %zu tokens, the context %d: its last %d count\n",
+                    start.n, config->block_size, config->block_size);
+        mg_generator_prompt(generator, start.ids, (ptrdiff_t)start.n);
+        for (int sample = 0; sample < o->n_samples && !ferror(stdout); sample++)
+            print_sample(generator, o, &start, has_text && !o->ids ? tokenizer : NULL, sample);
+        if (fflush(stdout) != 0 || ferror(stdout)) status = mg_error_set(error, MG_ERR_IO, "cannot write the text");
+    }
+    mg_generator_free(generator);
+    mg_free(start.ids);
+    return status;
+}
+
+int mg_generate_command(int argc, char **argv) {
+    generate_options options = {
+        .n_tokens = 200, .n_samples = 1, .sampler = {.temperature = 0.8, .top_p = 1}, .seed = 1337};
+    const mg_flag_table tables[] = {{flags, &options}, {NULL, NULL}};
+    const char *asked;
+    mg_flags_parse(&line, tables, argc, argv, &asked);
+    if (options.prompt && options.ids) mg_usage_error(&line, "--prompt and --ids are two prompts: give one");
+    if (options.cache && options.no_cache) mg_usage_error(&line, "--kv-cache and --no-kv-cache contradict each other");
+    mg_set_threads(options.threads);
+
+    char path[4096];
+    mg_checkpoint_path(asked, path, sizeof path);
+    mg_error error;
+    mg_checkpoint checkpoint;
+    mg_status status = mg_checkpoint_load(path, false, &checkpoint, &error);
+    if (status == MG_OK) {
+        status = generate(&options, &checkpoint, &error);
+        mg_checkpoint_free(&checkpoint);
+    }
+    if (status == MG_OK) return 0;
+    fprintf(stderr, "maskgrad generate: %s\n", error.message);
+    return 1;
+}

@@ -1,0 +1,84 @@
+/* The command `logits`: how another framework checks us. */
+#include "checkpoint.h"
+#include "commands.h"
+#include "flags.h"
+#include "ids.h"
+#include "parallel.h"
+#include "run_dir.h"
+
+#include <stdio.h>
+
+typedef struct logits_options {
+    const char *ids;
+    int threads;
+} logits_options;
+
+static const mg_flag flags[] = {
+    {.name = "ids",
+     .kind = MG_FLAG_TEXT,
+     .offset = offsetof(logits_options, ids),
+     .argument = "1,2,3",
+     .help = "Token ids, at most as many as the context"},
+    {.name = "threads",
+     .also = "t",
+     .kind = MG_FLAG_INT,
+     .offset = offsetof(logits_options, threads),
+     .min = 0,
+     .max = 256,
+     .argument = "N",
+     .help = "Threads, 0: one a processor"},
+    {0},
+};
+
+static const mg_command_line line = {
+    .name = "logits",
+    .arguments = "CHECKPOINT",
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .doc =
+        "Print the logits behind each token: one row of comma-separated numbers a position, the vocabulary from left "
+        "to right.",
+};
+
+static mg_status print_logits(mg_gpt *gpt, const int *ids, size_t n, mg_error *error) {
+    const mg_gpt_config *config = mg_gpt_get_config(gpt);
+    if (n > (size_t)config->block_size)
+        return mg_error_set(error, MG_ERR_INPUT, "--ids: %zu ids are more than the model's context of %d", n,
+                            config->block_size);
+    mg_tape *tape = mg_tape_new(error);
+    if (!tape) return MG_ERR_MEMORY;
+    mg_tape_record(tape, false);
+    const mg_tensor *logits = mg_gpt_forward(gpt, tape, ids, 1, (ptrdiff_t)n, NULL);
+    ptrdiff_t V = config->vocab_size;
+    for (ptrdiff_t i = 0; i < mg_size(logits); i++)
+        printf("%.9g%c", (double)logits->data[i], i % V == V - 1 ? '\n' : ',');
+    mg_tape_free(tape);
+    if (fflush(stdout) != 0 || ferror(stdout)) return mg_error_set(error, MG_ERR_IO, "cannot write the logits");
+    return MG_OK;
+}
+
+int mg_logits_command(int argc, char **argv) {
+    logits_options options = {0};
+    const mg_flag_table tables[] = {{flags, &options}, {NULL, NULL}};
+    const char *asked;
+    mg_flags_parse(&line, tables, argc, argv, &asked);
+    if (!options.ids) mg_usage_error(&line, "--ids is missing, as in --ids 1,2,3");
+    mg_set_threads(options.threads);
+
+    char path[4096];
+    mg_checkpoint_path(asked, path, sizeof path);
+    mg_error error;
+    mg_checkpoint checkpoint;
+    int *ids = NULL;
+    size_t n = 0;
+    mg_status status = mg_checkpoint_load(path, false, &checkpoint, &error);
+    if (status == MG_OK) {
+        status = mg_ids_parse(options.ids, mg_gpt_get_config(checkpoint.gpt)->vocab_size, &ids, &n, &error);
+        if (status == MG_OK) status = print_logits(checkpoint.gpt, ids, n, &error);
+        mg_free(ids);
+        mg_checkpoint_free(&checkpoint);
+    }
+    if (status == MG_OK) return 0;
+    fprintf(stderr, "maskgrad logits: %s\n", error.message);
+    return status == MG_ERR_INPUT ? 2 : 1;
+}
