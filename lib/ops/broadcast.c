@@ -2,7 +2,8 @@
 
 #include "parallel.h"
 
-enum { TILE = 16384, /* elements of the result */ LAST = MG_MAX_DIM - 1 };
+/* TILE: elements of the result; LEAST: of a target, so that its columns are summed a few vectors at a time. */
+enum { TILE = 16384, LEAST = 4 * MG_LANES, LAST = MG_MAX_DIM - 1 };
 
 /* The size of x along dimension d of a shape of ndim dimensions. */
 static ptrdiff_t aligned_dim(const mg_tensor *x, int ndim, int d) {
@@ -117,7 +118,7 @@ static void run(const mg_broadcast *walk, const ptrdiff_t *strides, mg_row row, 
     l.row.one_a = walk->a[LAST] == 0;
     l.row.one_b = walk->b[LAST] == 0;
     ptrdiff_t each = l.over_last ? l.repeats : l.repeats * walk->dim[LAST];
-    l.tile = TILE / each > MG_LANES ? TILE / each : MG_LANES;
+    l.tile = TILE / each > LEAST ? TILE / each : LEAST;
     mg_parallel(mg_tile_count(l.n, l.tile), run_tile, &l, 0);
 }
 

@@ -8,7 +8,7 @@
 #include "ops.h"
 #include "parallel.h"
 
-enum { LEAD = MG_MAX_DIM - 2, TILE_FLOPS = 1 << 18, MOST_ROW_TILES = 16 };
+enum { LEAD = MG_MAX_DIM - 2, TILE_FLOPS = 1 << 18, LEAST_ROWS = 64, MOST_ROW_TILES = 8 };
 
 /* A matrix for each leading position. */
 typedef struct stack {
@@ -82,7 +82,7 @@ static ptrdiff_t at_least(ptrdiff_t a, ptrdiff_t b) {
 static void run(product p) {
     ptrdiff_t row_flops = p.n * p.k * shared_positions(&p);
     p.targets = p.lead[0] * p.lead[1] / shared_positions(&p);
-    p.row_tile = at_least(TILE_FLOPS / row_flops, at_least(16, mg_tile_count(p.m, MOST_ROW_TILES)));
+    p.row_tile = at_least(TILE_FLOPS / row_flops, at_least(LEAST_ROWS, mg_tile_count(p.m, MOST_ROW_TILES)));
     p.row_tiles = mg_tile_count(p.m, p.row_tile);
     p.target_tile = p.row_tiles > 1 ? 1 : at_least(1, TILE_FLOPS / (row_flops * p.m));
     mg_parallel(p.row_tiles * mg_tile_count(p.targets, p.target_tile), product_tile, &p, 0);
