@@ -59,7 +59,9 @@ static hid_t data_properties(int ndim, const hsize_t *dim, size_t element_bytes)
     for (int i = 1; i < ndim; i++) row_bytes *= dim[i];
     hsize_t rows = row_bytes < CHUNK_BYTES ? CHUNK_BYTES / row_bytes : 1;
     memcpy(chunk, dim, (size_t)ndim * sizeof *chunk);
-    if (rows < chunk[0]) chunk[0] = rows;
+    /* As few chunks as that allows, all alike: a last one that is nearly empty would still take its full room. */
+    hsize_t chunks = (dim[0] + rows - 1) / rows;
+    chunk[0] = (dim[0] + chunks - 1) / chunks;
     hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
     if (H5Pset_chunk(properties, ndim, chunk) >= 0 && H5Pset_fletcher32(properties) >= 0 &&
         H5Pset_obj_track_times(properties, false) >= 0)

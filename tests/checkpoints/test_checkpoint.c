@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 
 static int entries(void) {
@@ -225,6 +226,36 @@ static void a_full_disk_leaves_the_old_file(void **state) {
     mg_checkpoint_free(&saved);
 }
 
+/* A child saves one step after another and is killed without warning: what is at the path is whole, and its content is
+ * one of the states that were saved. */
+static void a_kill_leaves_a_whole_file(void **state) {
+    (void)state;
+    mg_checkpoint saved, loaded;
+    fixture_small(&saved);
+    fixture_name file = in_folder("killed.h5");
+    assert_ok(mg_checkpoint_save(file.path, &saved, &fixture_error));
+    for (int round = 0; round < 12; round++) {
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0)
+            for (;;) {
+                saved.train.step++;
+                if (mg_checkpoint_save(file.path, &saved, NULL) != MG_OK) _exit(1);
+            }
+        nanosleep(&(struct timespec){.tv_nsec = 7000000 + 1300000 * round}, NULL);
+        int how;
+        kill(child, SIGKILL);
+        assert_int_equal(waitpid(child, &how, 0), child);
+        assert_true(WIFSIGNALED(how));
+        assert_ok(mg_checkpoint_load(file.path, true, &loaded, &fixture_error));
+        assert_true(loaded.train.step >= saved.train.step);
+        loaded.train.step = saved.train.step;
+        assert_same_checkpoint(&saved, &loaded);
+        mg_checkpoint_free(&loaded);
+    }
+    mg_checkpoint_free(&saved);
+}
+
 static void a_tokenizer_of_another_size_is_refused(void **state) {
     (void)state;
     mg_checkpoint saved;
@@ -337,6 +368,7 @@ int main(void) {
         cmocka_unit_test(describe_tells_without_loading),
         cmocka_unit_test(a_place_that_cannot_be_written_is_named),
         cmocka_unit_test(a_full_disk_leaves_the_old_file),
+        cmocka_unit_test(a_kill_leaves_a_whole_file),
         cmocka_unit_test(a_tokenizer_of_another_size_is_refused),
         cmocka_unit_test(loading_survives_any_refused_request),
         cmocka_unit_test(saving_survives_any_refused_request),

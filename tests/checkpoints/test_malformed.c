@@ -349,6 +349,26 @@ static void diagnostics_of_the_caller_survive(void **state) {
     assert_int_equal(H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
 }
 
+/* Identifiers of HDF5's that a failure left open would pile up in a program that looks at many files. They are given
+ * out in ascending order: whichever lies between two of ours must be closed. */
+static void failures_leave_nothing_open(void **state) {
+    (void)state;
+    enum { KINDS = 3 };
+    hid_t first[KINDS] = {H5Screate(H5S_SCALAR), H5Tcopy(H5T_NATIVE_INT), H5Pcreate(H5P_DATASET_CREATE)};
+    configuration(state);
+    missing_datasets(state);
+    wrong_datasets(state);
+    tokenizers(state);
+    foreign_hdf5(state);
+    hid_t last[KINDS] = {H5Screate(H5S_SCALAR), H5Tcopy(H5T_NATIVE_INT), H5Pcreate(H5P_DATASET_CREATE)};
+    for (int i = 0; i < KINDS; i++) {
+        assert_true(last[i] > first[i] + 100);
+        for (hid_t id = first[i] + 1; id < last[i]; id++) assert_false(H5Iis_valid(id) > 0);
+        H5Idec_ref(first[i]);
+        H5Idec_ref(last[i]);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_no_file),
@@ -362,6 +382,7 @@ int main(void) {
         cmocka_unit_test(tokenizers),
         cmocka_unit_test(a_file_by_other_hands_loads),
         cmocka_unit_test(a_file_that_is_being_written_is_said_to_be),
+        cmocka_unit_test(failures_leave_nothing_open),
         cmocka_unit_test(diagnostics_of_the_caller_survive),
     };
     return cmocka_run_group_tests(tests, make_good, fixture_teardown);
