@@ -1,0 +1,176 @@
+#include "causality.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Two runs: as it is, and with one change. */
+typedef struct runs {
+    const mg_causality_model *model;
+    mg_real **plain, **changed; /* n_stages each, into memory */
+    mg_real *memory;
+} runs;
+
+static void free_runs(runs *r) {
+    mg_free(r->plain);
+    mg_free(r->memory);
+}
+
+static mg_status new_runs(runs *r, const mg_causality_model *model, mg_error *error) {
+    ptrdiff_t size = 0, n = model->n_stages;
+    for (ptrdiff_t s = 0; s < n; s++) size += model->T * model->width[s];
+    *r = (runs){.model = model};
+    r->plain = mg_alloc((size_t)(2 * n), sizeof *r->plain, "the causality check", error);
+    r->memory = mg_alloc((size_t)(2 * size), sizeof *r->memory, "the causality check", error);
+    if (!r->plain || !r->memory) {
+        free_runs(r);
+        return MG_ERR_MEMORY;
+    }
+    r->changed = r->plain + n;
+    mg_real *at = r->memory;
+    for (ptrdiff_t s = 0; s < n; at += model->T * model->width[s++]) {
+        r->plain[s] = at;
+        r->changed[s] = at + size;
+    }
+    return MG_OK;
+}
+
+/* The largest change of a row. Any changed bit counts, so that a difference of 0 is no difference at all. */
+static double row_change(const runs *r, int stage, ptrdiff_t row) {
+    ptrdiff_t width = r->model->width[stage];
+    const mg_real *a = r->plain[stage] + row * width, *b = r->changed[stage] + row * width;
+    if (memcmp(a, b, (size_t)width * sizeof *a) == 0) return 0;
+    double largest = DBL_TRUE_MIN;
+    for (ptrdiff_t k = 0; k < width; k++) {
+        double difference = fabs((double)a[k] - (double)b[k]);
+        largest = isnan(difference) ? INFINITY : fmax(largest, difference);
+    }
+    return largest;
+}
+
+/* ---- Measuring ---- */
+
+static void perturb(mg_causality *c, const runs *r) {
+    const mg_causality_model *m = r->model;
+    ptrdiff_t T = c->T;
+    int logits = m->n_stages - 1;
+    m->forward(m->user, 0, MG_CHANGE_NOTHING, r->plain);
+    for (ptrdiff_t j = 0; j < T; j++) {
+        m->forward(m->user, j, MG_CHANGE_TOKEN, r->changed);
+        for (ptrdiff_t i = 0; i < T; i++) c->perturbation[i * T + j] = row_change(r, logits, i);
+        m->forward(m->user, j, MG_CHANGE_EMBEDDING, r->changed);
+        for (ptrdiff_t i = 0; i < T; i++)
+            c->perturbation[i * T + j] = fmax(c->perturbation[i * T + j], row_change(r, logits, i));
+        m->forward(m->user, j, MG_CHANGE_POISON, r->changed);
+        for (ptrdiff_t i = 0; i < T; i++) c->poison[i * T + j] = row_change(r, logits, i) > 0;
+    }
+}
+
+static void differentiate(mg_causality *c, const mg_causality_model *m) {
+    for (ptrdiff_t i = 0; c->gradient && i < c->T; i++) m->gradient(m->user, i, c->gradient + i * c->T);
+}
+
+/* ---- Judging ---- */
+
+/* NaN is not 0: a gradient that cannot be told counts as one. */
+static bool flows(const mg_causality *c, ptrdiff_t i, ptrdiff_t j) {
+    ptrdiff_t at = i * c->T + j;
+    return c->perturbation[at] != 0 || c->poison[at] || (c->gradient && c->gradient[at] != 0);
+}
+
+static bool flows_in_earnest(const mg_causality *c, ptrdiff_t i, ptrdiff_t j) {
+    ptrdiff_t at = i * c->T + j;
+    return c->perturbation[at] > 0 && c->poison[at] && (!c->gradient || c->gradient[at] > 0);
+}
+
+static void find_leaks(mg_causality *c) {
+    c->query = c->key = c->layer = -1;
+    for (ptrdiff_t i = 0; i < c->T; i++)
+        for (ptrdiff_t j = i + 1; j < c->T; j++) {
+            if (!flows(c, i, j)) continue;
+            if (c->query < 0) {
+                c->query = i;
+                c->key = j;
+            }
+            c->largest = fmax(c->largest, c->perturbation[i * c->T + j]);
+            if (c->gradient) c->largest = fmax(c->largest, c->gradient[i * c->T + j]);
+        }
+}
+
+/* The first stage in which row `query` changes by any change at `key`. */
+static int layer_of_leak(const mg_causality *c, const runs *r) {
+    const mg_causality_model *m = r->model;
+    int layer = m->n_stages - 1;
+    for (mg_change change = MG_CHANGE_TOKEN; change <= MG_CHANGE_POISON; change++) {
+        m->forward(m->user, c->key, change, r->changed);
+        for (int s = 0; s < layer; s++)
+            if (row_change(r, s, c->query) > 0) layer = s;
+    }
+    return layer;
+}
+
+/* The first row that neither itself nor any of its past seems to influence; -1 if all is well. */
+static ptrdiff_t silent_row(const mg_causality *c, bool *itself) {
+    for (ptrdiff_t i = 0; i < c->T; i++) {
+        *itself = !flows_in_earnest(c, i, i);
+        if (*itself) return i;
+        bool past = i == 0;
+        for (ptrdiff_t j = 0; j < i; j++) past |= flows_in_earnest(c, i, j);
+        if (!past) return i;
+    }
+    return -1;
+}
+
+static void judge(mg_causality *c, const runs *r) {
+    bool itself;
+    find_leaks(c);
+    ptrdiff_t silent = silent_row(c, &itself);
+    if (c->query >= 0) {
+        c->verdict = MG_LEAKS;
+        c->layer = layer_of_leak(c, r);
+        bool logits = c->layer == r->model->n_stages - 1;
+        char where[48] = "first seen in the logits";
+        if (!logits) snprintf(where, sizeof where, "first seen behind layer %d", c->layer);
+        snprintf(c->reason, sizeof c->reason, "position %td depends on position %td, which is in its future: %s",
+                 c->query, c->key, where);
+    } else if (silent >= 0) {
+        c->verdict = MG_INCONCLUSIVE;
+        snprintf(c->reason, sizeof c->reason,
+                 "position %td is not influenced by %s: where nothing flows, nothing can be seen to leak", silent,
+                 itself ? "its own token" : "any position before it");
+    } else {
+        c->verdict = MG_CAUSAL;
+        snprintf(c->reason, sizeof c->reason, "of %td pairs (query, later key), none has any influence",
+                 c->T * (c->T - 1) / 2);
+    }
+}
+
+mg_status mg_causality_check(mg_causality *c, const mg_causality_model *model, mg_error *error) {
+    MG_CHECK(model->T >= 1 && model->n_stages >= 1, "causality: %td positions and %d stages; at least 1 of each",
+             model->T, model->n_stages);
+    size_t T = (size_t)model->T;
+    runs r;
+    *c = (mg_causality){.T = model->T};
+    if (new_runs(&r, model, error) != MG_OK) return MG_ERR_MEMORY;
+    c->perturbation = mg_alloc_zero(T * T, sizeof *c->perturbation, "the influence matrix", error);
+    c->poison = mg_alloc_zero(T * T, sizeof *c->poison, "the influence matrix", error);
+    if (model->gradient) c->gradient = mg_alloc_zero(T * T, sizeof *c->gradient, "the influence matrix", error);
+    bool enough = c->perturbation && c->poison && (c->gradient || !model->gradient);
+    if (enough) {
+        perturb(c, &r);
+        differentiate(c, model);
+        judge(c, &r);
+    } else {
+        mg_causality_free(c);
+    }
+    free_runs(&r);
+    return enough ? MG_OK : MG_ERR_MEMORY;
+}
+
+void mg_causality_free(mg_causality *c) {
+    mg_free(c->perturbation);
+    mg_free(c->gradient);
+    mg_free(c->poison);
+    *c = (mg_causality){0};
+}

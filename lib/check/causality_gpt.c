@@ -1,0 +1,156 @@
+/* A GPT as mg_causality_check sees it. What enters the first block at position j is wte[ids[j]] + wpe[j], and nothing
+ * else reads row j of wpe: changing that row changes the input at j, and there alone. */
+#include "causality.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct subject {
+    mg_gpt *gpt;
+    mg_tape *tape;
+    int *ids;
+    ptrdiff_t T;
+    mg_real *kept;     /* (C): the row of wpe that is being changed */
+    mg_tensor **block; /* n_layer */
+    mg_tensor *logits, *embedding;
+} subject;
+
+static void run(subject *s) {
+    mg_gpt_capture capture = {.block = s->block};
+    mg_tape_reset(s->tape);
+    s->logits = mg_gpt_forward(s->gpt, s->tape, s->ids, 1, s->T, &(mg_gpt_pass){.capture = &capture});
+    s->embedding = capture.embedding;
+}
+
+static mg_tensor *positions(const subject *s) {
+    return &mg_params_find(mg_gpt_params(s->gpt), "wpe")->tensor;
+}
+
+static void run_with_another_token(subject *s, ptrdiff_t position) {
+    int kept = s->ids[position];
+    s->ids[position] = (kept + 1) % mg_gpt_get_config(s->gpt)->vocab_size;
+    run(s);
+    s->ids[position] = kept;
+}
+
+static void run_with_another_embedding(subject *s, ptrdiff_t position, bool poison) {
+    ptrdiff_t C = mg_gpt_get_config(s->gpt)->n_embd;
+    mg_real *row = positions(s)->data + position * C;
+    memcpy(s->kept, row, (size_t)C * sizeof *row);
+    mg_rng rng = {0, MG_STREAM_LAB, (uint32_t)position};
+    for (ptrdiff_t k = 0; k < C; k++)
+        row[k] = poison ? (mg_real)NAN : row[k] + (mg_real)mg_rng_normal(rng, (uint64_t)k);
+    run(s);
+    memcpy(row, s->kept, (size_t)C * sizeof *row);
+}
+
+static void forward(void *user, ptrdiff_t position, mg_change change, mg_real *const *stage) {
+    subject *s = user;
+    int n_layer = mg_gpt_get_config(s->gpt)->n_layer;
+    mg_tape_record(s->tape, false);
+    if (change == MG_CHANGE_NOTHING) run(s);
+    if (change == MG_CHANGE_TOKEN) run_with_another_token(s, position);
+    if (change == MG_CHANGE_EMBEDDING || change == MG_CHANGE_POISON)
+        run_with_another_embedding(s, position, change == MG_CHANGE_POISON);
+    for (int layer = 0; layer < n_layer; layer++)
+        memcpy(stage[layer], s->block[layer]->data, (size_t)mg_size(s->block[layer]) * sizeof(mg_real));
+    memcpy(stage[n_layer], s->logits->data, (size_t)mg_size(s->logits) * sizeof(mg_real));
+}
+
+/* With random weights no sum over the row cancels by design, as that over a softmax's outputs would. */
+static mg_tensor *projection(const subject *s, ptrdiff_t row) {
+    mg_tensor *logits = mg_slice(s->tape, s->logits, 1, row, row + 1);
+    mg_tensor *weights = mg_constant(s->tape, logits->ndim, logits->dim);
+    mg_rng rng = {1, MG_STREAM_LAB, (uint32_t)row};
+    for (ptrdiff_t k = 0; k < mg_size(weights); k++) weights->data[k] = (mg_real)mg_rng_normal(rng, (uint64_t)k);
+    return mg_sum(s->tape, mg_mul(s->tape, logits, weights), MG_ALL_AXES);
+}
+
+static double norm(const mg_real *x, ptrdiff_t n) {
+    double sum = 0;
+    for (ptrdiff_t k = 0; k < n; k++) sum += (double)x[k] * (double)x[k];
+    return sqrt(sum);
+}
+
+static void gradient(void *user, ptrdiff_t row, double *to) {
+    subject *s = user;
+    ptrdiff_t C = mg_gpt_get_config(s->gpt)->n_embd;
+    mg_tape_record(s->tape, true);
+    run(s);
+    mg_backward(s->tape, projection(s, row));
+    for (ptrdiff_t j = 0; j < s->T; j++) to[j] = norm(s->embedding->grad + j * C, C);
+    positions(s)->grad = NULL; /* it was the tape's */
+}
+
+/* During the check wpe alone requires a gradient, in a buffer of the tape's, so that what the parameters have gathered
+ * stays as it is and a model made for inference can be asked too. */
+static void swap_gradients(mg_params *params, bool *required, mg_real **grad) {
+    for (int i = 0; i < params->n; i++) {
+        mg_tensor *x = &params->param[i].tensor;
+        bool was_required = x->requires_grad;
+        mg_real *was = x->grad;
+        x->requires_grad = required[i];
+        x->grad = grad[i];
+        required[i] = was_required;
+        grad[i] = was;
+    }
+}
+
+static mg_status check(mg_causality *result, subject *s, mg_error *error) {
+    mg_params *params = mg_gpt_params(s->gpt);
+    const mg_gpt_config *config = mg_gpt_get_config(s->gpt);
+    int n_stages = config->n_layer + 1;
+    ptrdiff_t *width = mg_alloc((size_t)n_stages, sizeof *width, "the causality check", error);
+    bool *required = mg_alloc_zero((size_t)params->n, sizeof *required, "the causality check", error);
+    mg_real **grad = mg_alloc_zero((size_t)params->n, sizeof *grad, "the causality check", error);
+    mg_status status = MG_ERR_MEMORY;
+    if (width && required && grad) {
+        for (int layer = 0; layer < config->n_layer; layer++) width[layer] = config->n_embd;
+        width[config->n_layer] = config->vocab_size;
+        required[mg_params_find(params, "wpe") - params->param] = true;
+        swap_gradients(params, required, grad);
+        mg_causality_model model = {s, s->T, n_stages, width, forward, gradient};
+        status = mg_causality_check(result, &model, error);
+        swap_gradients(params, required, grad);
+    }
+    mg_free(width);
+    mg_free(required);
+    mg_free(grad);
+    return status;
+}
+
+mg_status mg_causality_of_gpt(mg_causality *result, mg_gpt *gpt, const int *ids, ptrdiff_t T, mg_error *error) {
+    const mg_gpt_config *config = mg_gpt_get_config(gpt);
+    MG_CHECK(T >= 1 && T <= config->block_size, "causality: %td tokens do not fit the context of %d", T,
+             config->block_size);
+    static const char what[] = "the causality check";
+    subject s = {.gpt = gpt, .T = T};
+    *result = (mg_causality){0};
+    s.tape = mg_tape_new(error);
+    s.ids = mg_alloc((size_t)T, sizeof *s.ids, what, error);
+    s.kept = mg_alloc((size_t)config->n_embd, sizeof *s.kept, what, error);
+    s.block = mg_alloc((size_t)config->n_layer, sizeof *s.block, what, error);
+    mg_status status = MG_ERR_MEMORY;
+    if (s.tape && s.ids && s.kept && s.block) {
+        memcpy(s.ids, ids, (size_t)T * sizeof *ids);
+        status = check(result, &s, error);
+    }
+    mg_tape_free(s.tape);
+    mg_free(s.ids);
+    mg_free(s.kept);
+    mg_free(s.block);
+    return status;
+}
+
+ptrdiff_t mg_causality_reach(const mg_gpt_config *config, ptrdiff_t T) {
+    ptrdiff_t reach = 0;
+    for (int layer = 0; layer < config->n_layer; layer++) {
+        int furthest = 0;
+        for (int head = 0; head < config->n_head; head++) {
+            int lookahead = mg_gpt_lookahead(config, layer, head);
+            if (lookahead > furthest) furthest = lookahead;
+        }
+        reach += furthest < T - 1 ? furthest : T - 1;
+    }
+    return reach < T - 1 ? reach : T - 1;
+}
