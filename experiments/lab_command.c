@@ -113,19 +113,19 @@ static bool is_plain(const char *word) {
            word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%")] == '\0';
 }
 
+static const char *shell_word(mg_lab *lab, const char *word) {
+    if (is_plain(word)) return word;
+    const char *text = "'";
+    for (const char *c = word; *c; c++)
+        text = *c == '\'' ? lab_format(lab, "%s'\\''", text) : lab_format(lab, "%s%c", text, *c);
+    return lab_format(lab, "%s'", text);
+}
+
 static const char *command_text(mg_lab *lab, const char *name, int argc, char **argv) {
-    const char *text = lab_format(lab, "%s lab %s", program_invocation_name, name);
-    if (!is_plain(program_invocation_name)) text = lab_format(lab, "'%s' lab %s", program_invocation_name, name);
-    for (int i = 1; i < argc; i++) {
-        if (is_plain(argv[i])) {
-            text = lab_format(lab, "%s %s", text, argv[i]);
-            continue;
-        }
-        text = lab_format(lab, "%s '", text);
-        for (const char *c = argv[i]; *c; c++)
-            text = *c == '\'' ? lab_format(lab, "%s'\\''", text) : lab_format(lab, "%s%c", text, *c);
-        text = lab_format(lab, "%s'", text);
-    }
+    const char *broken = getenv("MASKGRAD_BREAK");
+    const char *text = broken ? lab_format(lab, "MASKGRAD_BREAK=%s ", shell_word(lab, broken)) : "";
+    text = lab_format(lab, "%s%s lab %s", text, shell_word(lab, program_invocation_name), name);
+    for (int i = 1; i < argc; i++) text = lab_format(lab, "%s %s", text, shell_word(lab, argv[i]));
     return text;
 }
 
