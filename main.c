@@ -1,6 +1,7 @@
 /* The front door: one table of commands. Each command lives in the folder whose work it shows. */
 #include "checkpoint_commands.h"
 #include "commands.h"
+#include "experiment_commands.h"
 #include "error.h"
 #include "experiment_commands.h"
 

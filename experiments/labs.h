@@ -27,6 +27,8 @@ typedef struct lab_row {
 
 extern const lab_row lab_rows[]; /* ends with a row whose name is NULL */
 
+mg_status lab_leak(mg_lab *lab, mg_error *error);
+extern const lab_options lab_leak_options;
 mg_status lab_mask(mg_lab *lab, mg_error *error);
 
 #endif

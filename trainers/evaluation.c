@@ -43,8 +43,10 @@ static void add_window(mg_evaluation *e, const mg_corpus *corpus, workspace *w, 
     mg_grammar_bayes_loss(corpus->grammar, w->ids + row * T, w->targets + row * T, T, w->best);
     double gap = 0;
     for (ptrdiff_t t = 0; t < T; t++) {
+        double at = (double)loss[t] - w->best[t];
         e->position_floor[t] += w->best[t];
-        gap += (double)loss[t] - w->best[t];
+        e->position_gap_error[t] += at * at; /* a sum of squares until finish() */
+        gap += at;
     }
     gap /= (double)T;
     sums->gap += gap;
@@ -60,13 +62,21 @@ static double mean_of(double *values, ptrdiff_t n, ptrdiff_t count) {
     return sum / (double)n;
 }
 
+/* The standard error of a mean of n numbers. */
+static double error_of_mean(double mean, double mean_of_squares, double n) {
+    return sqrt(fmax(0, mean_of_squares - mean * mean) / fmax(1, n - 1));
+}
+
 static void finish(mg_evaluation *e, gap_sums sums) {
     e->loss = mean_of(e->position_loss, e->n_positions, e->n_windows);
     e->floor = e->gap_error = NAN;
     if (!e->position_floor) return;
     e->floor = mean_of(e->position_floor, e->n_positions, e->n_windows);
-    double n = (double)e->n_windows, mean = sums.gap / n;
-    e->gap_error = sqrt(fmax(0, sums.gap_squared / n - mean * mean) / fmax(1, n - 1));
+    double n = (double)e->n_windows;
+    e->gap_error = error_of_mean(sums.gap / n, sums.gap_squared / n, n);
+    for (ptrdiff_t t = 0; t < e->n_positions; t++)
+        e->position_gap_error[t] = error_of_mean(e->position_loss[t] - e->position_floor[t],
+                                                 e->position_gap_error[t] / n, n);
 }
 
 mg_status mg_evaluate(mg_gpt *gpt, mg_tape *tape, const mg_corpus *corpus, mg_split split, int n_batches,
@@ -78,8 +88,11 @@ mg_status mg_evaluate(mg_gpt *gpt, mg_tape *tape, const mg_corpus *corpus, mg_sp
     mg_status status = make_workspace(&w, B, T, error);
     if (status != MG_OK) return status;
     e.position_loss = mg_alloc_zero((size_t)T, sizeof(double), "the losses by position", error);
-    if (corpus->grammar) e.position_floor = mg_alloc_zero((size_t)T, sizeof(double), "the floor by position", error);
-    if (!e.position_loss || (corpus->grammar && !e.position_floor)) {
+    if (corpus->grammar) {
+        e.position_floor = mg_alloc_zero((size_t)T, sizeof(double), "the floor by position", error);
+        e.position_gap_error = mg_alloc_zero((size_t)T, sizeof(double), "the gap by position", error);
+    }
+    if (!e.position_loss || (corpus->grammar && (!e.position_floor || !e.position_gap_error))) {
         mg_evaluation_free(&e);
         free_workspace(&w);
         return MG_ERR_MEMORY;
@@ -104,6 +117,7 @@ mg_status mg_evaluate(mg_gpt *gpt, mg_tape *tape, const mg_corpus *corpus, mg_sp
 void mg_evaluation_free(mg_evaluation *evaluation) {
     mg_free(evaluation->position_loss);
     mg_free(evaluation->position_floor);
+    mg_free(evaluation->position_gap_error);
     *evaluation = (mg_evaluation){0};
 }
 

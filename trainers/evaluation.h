@@ -15,6 +15,7 @@ typedef struct mg_evaluation {
     double gap_error;       /* standard error of loss − floor over windows; NaN where the source is unknown */
     double *position_loss;  /* n_positions */
     double *position_floor; /* n_positions; NULL where the source is unknown */
+    double *position_gap_error; /* n_positions: standard error of loss − floor; NULL where the source is unknown */
 } mg_evaluation;
 
 /* n_batches batches of batch_size windows of T tokens, drawn by (seed, MG_STREAM_EVAL, batch). Free the result with

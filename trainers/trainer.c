@@ -190,6 +190,11 @@ const mg_train_options *mg_trainer_options(const mg_trainer *trainer) {
     return &trainer->options;
 }
 
+void mg_trainer_batch(const mg_trainer *trainer, const int **ids, const int **targets) {
+    *ids = trainer->ids;
+    *targets = trainer->targets;
+}
+
 const mg_corpus *mg_trainer_corpus(const mg_trainer *trainer) {
     return trainer->corpus;
 }

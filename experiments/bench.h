@@ -1,0 +1,36 @@
+/* What `maskgrad bench` measures: time against work, beside what this machine can do at best, in the same run. */
+#ifndef MASKGRAD_BENCH_H
+#define MASKGRAD_BENCH_H
+
+#include "adamw.h"
+#include "gpt.h"
+
+/* One way to spend time, measured. */
+typedef struct bench_phase {
+    const char *name; /* "train", "generate_cached", "generate_uncached" */
+    double seconds;   /* of a step, or of a token: the median */
+    double tokens_per_second;
+    double flops; /* useful ones, a step or a token: what masked attention does not compute is not counted */
+    double bound; /* tokens/s that this machine's best product would reach; NaN: not measured */
+} bench_phase;
+
+typedef struct bench_result {
+    bench_phase train, cached, uncached;
+    double peak_gflops;        /* of 1024³ products, one a thread at the same time, before and after; the larger */
+    double gemv_gb_per_second; /* how fast a matrix-vector product reads a matrix as large as the model */
+    size_t parameter_bytes, optimiser_bytes, activation_bytes;
+    mg_profile profile; /* of profile_steps steps */
+    int profile_steps;
+    double optimiser_seconds; /* a step: norm, clipping and AdamW */
+} bench_result;
+
+/* Useful floating-point operations of one token in a window of T, forward: 2 a parameter of a matrix, and 2C(T+1) a
+ * layer for the causal half of q·k and of the weighted sum. Training costs three times that. */
+double bench_flops(const mg_gpt_config *config, ptrdiff_t T);
+
+/* steps 0: as many as fill about three seconds. */
+mg_status bench_run(const mg_gpt_config *config, ptrdiff_t batch, int steps, bench_result *result, mg_error *error);
+/* The two generating phases alone, on a model that is there. */
+mg_status bench_generation(mg_gpt *gpt, bench_result *result, mg_error *error);
+
+#endif

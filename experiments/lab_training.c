@@ -1,0 +1,181 @@
+#include "lab_training.h"
+#include "lab_private.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+const char *lab_shipped_data(mg_lab *lab, const char *name) {
+    const char *here = lab_format(lab, "datasets/data/%s", name);
+    return access(here, R_OK) == 0 ? here : lab_format(lab, MASKGRAD_DATA_DIR "/%s", name);
+}
+
+mg_status lab_load_corpus(mg_lab *lab, mg_run_options *options, mg_corpus **corpus, mg_error *error) {
+    if (!options->data.path) options->data.path = lab_shipped_data(lab, "frases.csv");
+    mg_status status = mg_corpus_load(corpus, &options->data, error);
+    if (status) return status;
+    status = mg_corpus_check(*corpus, options->train.model.block_size, error);
+    if (status) {
+        mg_corpus_free(*corpus);
+        *corpus = NULL;
+        return status;
+    }
+    if ((*corpus)->warning[0]) {
+        fprintf(stderr, "maskgrad: warning: %s\n", (*corpus)->warning);
+        lab_note(lab, "About the data: %s", (*corpus)->warning);
+    }
+    return MG_OK;
+}
+
+double *lab_numbers(mg_lab *lab, ptrdiff_t n) {
+    double *x = mg_arena_alloc(lab->arena, (size_t)n, sizeof(double), "a lab's curves");
+    memset(x, 0, (size_t)n * sizeof *x);
+    return x;
+}
+
+const char **lab_token_labels(mg_lab *lab, const mg_tokenizer *tokenizer, const int *ids, ptrdiff_t n) {
+    const char **labels = mg_arena_alloc(lab->arena, (size_t)n, sizeof *labels, "a lab's labels");
+    for (ptrdiff_t i = 0; i < n; i++) {
+        mg_token token = mg_tokenizer_token(tokenizer, ids[i]);
+        if (token.length == 1 && token.bytes[0] == '\n')
+            labels[i] = "↵";
+        else if (token.length >= 1 && token.bytes[0] == ' ')
+            labels[i] = lab_format(lab, "␣%.*s", (int)token.length - 1, token.bytes + 1);
+        else
+            labels[i] = lab_format(lab, "%.*s", (int)token.length, token.bytes);
+    }
+    return labels;
+}
+
+mg_real *lab_influence(mg_lab *lab, mg_gpt *gpt, const int *ids, int T) {
+    int V = mg_gpt_get_config(gpt)->vocab_size;
+    mg_real *influence = mg_arena_alloc(lab->arena, (size_t)(T * T), sizeof *influence, "a lab's influences");
+    int *changed = mg_arena_alloc(lab->arena, (size_t)T, sizeof *changed, "a lab's influences");
+    mg_tape *tape = mg_tape_new(NULL);
+    MG_CHECK(tape, "no memory for a tape");
+    mg_tape_record(tape, false);
+    for (int j = 0; j < T; j++) {
+        memcpy(changed, ids, (size_t)T * sizeof *changed);
+        changed[j] = (ids[j] + 1) % V;
+        const mg_real *before = mg_gpt_forward(gpt, tape, ids, 1, T, NULL)->data;
+        const mg_real *after = mg_gpt_forward(gpt, tape, changed, 1, T, NULL)->data;
+        for (int i = 0; i < T; i++) {
+            mg_real largest = 0;
+            for (int v = 0; v < V; v++)
+                largest = (mg_real)fmax((double)largest, fabs((double)before[i * V + v] - (double)after[i * V + v]));
+            influence[i * T + j] = largest;
+        }
+        mg_tape_reset(tape);
+    }
+    mg_tape_free(tape);
+    return influence;
+}
+
+static mg_status set_up(mg_lab *lab, lab_training *t, const mg_corpus *corpus, const mg_run_options *run,
+                        mg_error *error) {
+    t->n_steps = (int)run->train.max_iters;
+    t->n_evaluations = 0;
+    t->different_tokens = 0;
+    int most = t->n_steps / (int)run->eval_interval + 2;
+    t->evaluation_step = lab_numbers(lab, most);
+    for (int i = 0; i < t->n_variants; i++) {
+        lab_variant *v = &t->variant[i];
+        v->loss = lab_numbers(lab, t->n_steps);
+        v->grad_norm = lab_numbers(lab, t->n_steps);
+        v->validation = lab_numbers(lab, most);
+        mg_status status = mg_trainer_new(&v->trainer, &v->options, corpus, error);
+        if (status) return status;
+    }
+    return MG_OK;
+}
+
+/* The windows of the step that was just done, compared token by token with the first variant's. */
+static void compare_windows(lab_training *t) {
+    const mg_train_options *o = mg_trainer_options(t->variant[0].trainer);
+    long n = (long)o->batch_size * o->grad_accum * o->model.block_size;
+    const int *first[2], *other[2];
+    mg_trainer_batch(t->variant[0].trainer, &first[0], &first[1]);
+    for (int i = 1; i < t->n_variants; i++) {
+        mg_trainer_batch(t->variant[i].trainer, &other[0], &other[1]);
+        for (long k = 0; k < n; k++) t->different_tokens += (first[0][k] != other[0][k]) + (first[1][k] != other[1][k]);
+    }
+}
+
+static mg_status evaluate(lab_training *t, int step, int eval_iters, mg_error *error) {
+    for (int i = 0; i < t->n_variants; i++) {
+        mg_evaluation e;
+        mg_status status = mg_trainer_evaluate(t->variant[i].trainer, MG_VALIDATION, eval_iters, &e, error);
+        if (status) return status;
+        t->variant[i].validation[t->n_evaluations] = e.loss;
+        mg_evaluation_free(&e);
+    }
+    t->evaluation_step[t->n_evaluations++] = step;
+    return MG_OK;
+}
+
+static mg_status one_step(lab_training *t, int step, mg_error *error) {
+    for (int i = 0; i < t->n_variants; i++) {
+        mg_step done;
+        mg_status status = mg_trainer_step(t->variant[i].trainer, &done, error);
+        if (status) return status;
+        t->variant[i].loss[step] = done.loss;
+        t->variant[i].grad_norm[step] = done.grad_norm;
+    }
+    compare_windows(t);
+    return MG_OK;
+}
+
+static void show_progress(mg_lab *lab, const lab_training *t, int step) {
+    char text[256] = "";
+    size_t used = 0;
+    for (int i = 0; i < t->n_variants && used < sizeof text && step > 0; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %.3f", i ? ", " : "loss ", t->variant[i].name,
+                                 t->variant[i].loss[step - 1]);
+    lab_progress(lab, "training", step, t->n_steps, "%s", text);
+}
+
+mg_status lab_train(mg_lab *lab, lab_training *t, const mg_corpus *corpus, const mg_run_options *run, mg_error *error) {
+    mg_status status = set_up(lab, t, corpus, run, error);
+    for (int step = 0; status == MG_OK && step <= t->n_steps; step++) {
+        if (step % 20 == 0 || step == t->n_steps) show_progress(lab, t, step);
+        if (step % run->eval_interval == 0 || step == t->n_steps) status = evaluate(t, step, run->eval_iters, error);
+        if (status == MG_OK && step < t->n_steps) status = one_step(t, step, error);
+    }
+    return status;
+}
+
+void lab_training_free(lab_training *t) {
+    for (int i = 0; i < t->n_variants; i++) {
+        mg_trainer_free(t->variant[i].trainer);
+        t->variant[i].trainer = NULL;
+    }
+}
+
+/* Means over windows of `width` steps, at the windows' middles. Returns how many. */
+static int smooth(int n, const double *y, int width, double *x_out, double *y_out) {
+    int count = 0;
+    for (int begin = 0; begin < n; begin += width, count++) {
+        int end = begin + width < n ? begin + width : n;
+        double sum = 0;
+        for (int i = begin; i < end; i++) sum += y[i];
+        x_out[count] = 0.5 * (begin + end);
+        y_out[count] = sum / (end - begin);
+    }
+    return count;
+}
+
+lab_figure *lab_training_figure(mg_lab *lab, const lab_training *t, const char *name, const char *title) {
+    lab_figure *figure = lab_figure_begin(lab, name, title,
+                                          (lab_axes){.x = "step", .y = "loss (nats a token)", .y_from_zero = true});
+    int width = t->n_steps / 100 > 1 ? t->n_steps / 100 : 1;
+    double *x = lab_numbers(lab, t->n_steps), *y = lab_numbers(lab, t->n_steps);
+    for (int i = 0; i < t->n_variants; i++) {
+        const lab_variant *v = &t->variant[i];
+        int n = smooth(t->n_steps, v->loss, width, x, y);
+        lab_line(figure, v->colour, lab_format(lab, "%s, training", v->name), n, x, y);
+        lab_points(figure, v->colour, lab_format(lab, "%s, validation", v->name), t->n_evaluations, t->evaluation_step,
+                   v->validation);
+    }
+    return figure;
+}

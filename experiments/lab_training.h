@@ -1,0 +1,49 @@
+/* What the labs that train share: a corpus, and several models trained side by side on the same seed and windows. */
+#ifndef MASKGRAD_LAB_TRAINING_H
+#define MASKGRAD_LAB_TRAINING_H
+
+#include "lab.h"
+#include "options.h"
+
+/* A shipped data set ("frases.csv"), wherever the program is started from. */
+const char *lab_shipped_data(mg_lab *lab, const char *name);
+/* options->data.path NULL takes the shipped grammar frases.csv. Warnings of the corpus go to stderr and into a note. */
+mg_status lab_load_corpus(mg_lab *lab, mg_run_options *options, mg_corpus **corpus, mg_error *error);
+
+/* One of the models. The caller fills the first part and frees with lab_variants_free. */
+typedef struct lab_variant {
+    const char *name; /* "masked" */
+    lab_colour colour;
+    mg_train_options options;
+
+    mg_trainer *trainer;
+    double *loss, *grad_norm; /* max_iters each: of every step */
+    double *validation;       /* at the common evaluation steps */
+} lab_variant;
+
+typedef struct lab_training {
+    int n_variants;
+    lab_variant *variant;
+    int n_steps, n_evaluations;
+    double *evaluation_step; /* n_evaluations: the last one is n_steps */
+    long different_tokens;   /* places in which the variants' batches differed, over all steps: 0 if the lab is fair */
+} lab_training;
+
+/* Train them all, one step of each in turn. Evaluates every eval_interval steps on eval_iters batches. A loss that is
+ * not finite ends the training of the lab with an error. */
+mg_status lab_train(mg_lab *lab, lab_training *training, const mg_corpus *corpus, const mg_run_options *run,
+                    mg_error *error);
+void lab_training_free(lab_training *training);
+
+/* The curves of all variants: validation losses at their steps, and the mean of the training losses over windows of
+ * n_steps / 60 steps. The figure stays open for floors. */
+lab_figure *lab_training_figure(mg_lab *lab, const lab_training *training, const char *name, const char *title);
+
+/* n zeros that live as long as the lab. */
+double *lab_numbers(mg_lab *lab, ptrdiff_t n);
+/* The tokens of n ids as labels of an axis, white space made visible. */
+const char **lab_token_labels(mg_lab *lab, const mg_tokenizer *tokenizer, const int *ids, ptrdiff_t n);
+/* (T,T): the largest change of a logit in row i when token j is replaced by its successor in the vocabulary. */
+mg_real *lab_influence(mg_lab *lab, mg_gpt *gpt, const int *ids, int T);
+
+#endif
