@@ -1,7 +1,6 @@
 /* The front door: one table of commands. Each command lives in the folder whose work it shows. */
 #include "checkpoint_commands.h"
 #include "commands.h"
-#include "experiment_commands.h"
 #include "error.h"
 #include "experiment_commands.h"
 
@@ -22,6 +21,7 @@ static const command commands[] = {
     {"compare", "Two or more runs side by side", mg_compare_command},
     {"inspect", "What is in a checkpoint, and whether it is whole", mg_inspect_command},
     {"lab", "Run an experiment, or list them all", mg_lab_command},
+    {"bench", "Time training and generation beside the machine's own best", mg_bench_command},
     {NULL, NULL, NULL},
 };
 

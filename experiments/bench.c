@@ -48,7 +48,7 @@ static void peak_tile(void *context, ptrdiff_t tile, void *workspace) {
     mg_gemm(PEAK, PEAK, PEAK, 1, (mg_matrix){a, PEAK, false}, (mg_matrix){b, PEAK, false}, 0, c, PEAK);
 }
 
-static mg_status measure_peak(double *gflops, mg_error *error) {
+mg_status bench_peak(bench_result *r, mg_error *error) {
     int threads = mg_threads();
     size_t n = (size_t)threads * 3 * PEAK * PEAK;
     peak_job job = {mg_alloc(n, sizeof(mg_real), "the matrices of the peak", error)};
@@ -58,7 +58,7 @@ static mg_status measure_peak(double *gflops, mg_error *error) {
         double begin = now();
         mg_parallel(threads, peak_tile, &job, 0);
         double rate = threads * 2.0 * PEAK * PEAK * PEAK / (now() - begin) * 1e-9;
-        if (repeat > 0 && rate > *gflops) *gflops = rate;
+        if (repeat > 0 && rate > r->peak_gflops) r->peak_gflops = rate;
     }
     mg_free(job.memory);
     return MG_OK;
@@ -245,11 +245,11 @@ mg_status bench_generation(mg_gpt *gpt, bench_result *r, mg_error *error) {
 mg_status bench_run(const mg_gpt_config *config, ptrdiff_t batch, int steps, bench_result *r, mg_error *error) {
     *r = (bench_result){0};
     training t = {0};
-    mg_status status = measure_peak(&r->peak_gflops, error);
+    mg_status status = bench_peak(r, error);
     if (!status) status = training_init(&t, config, batch, error);
     if (!status) {
         measure_training(&t, steps, r);
-        status = measure_peak(&r->peak_gflops, error);
+        status = bench_peak(r, error);
     }
     if (!status) status = bench_generation(t.gpt, r, error);
     training_free(&t);

@@ -30,6 +30,8 @@ double bench_flops(const mg_gpt_config *config, ptrdiff_t T);
 
 /* steps 0: as many as fill about three seconds. */
 mg_status bench_run(const mg_gpt_config *config, ptrdiff_t batch, int steps, bench_result *result, mg_error *error);
+/* peak_gflops alone. */
+mg_status bench_peak(bench_result *result, mg_error *error);
 /* The two generating phases alone, on a model that is there. */
 mg_status bench_generation(mg_gpt *gpt, bench_result *result, mg_error *error);
 

@@ -55,7 +55,9 @@ static number_text with_digits(double value, int digits) {
 
 /* A number the lab's author wrote, 0.03 or 1.325575, is shown as written; a computed one with `digits`. */
 static number_text as_written(double value, int digits) {
-    for (int d = 1; d <= 7; d++) {
+    /* At least the digits before the point, so that 20 is not 2e+01. */
+    int first = fabs(value) >= 10 && fabs(value) < 1e7 ? 1 + (int)log10(fabs(value)) : 1;
+    for (int d = first; d <= 7; d++) {
         number_text t = with_digits(value, d);
         if (strtod(t.text, NULL) == value) return t;
     }

@@ -5,5 +5,7 @@
 
 /* lab [NAME|all] [options]: list the labs, or run one, or all of them. */
 int mg_lab_command(int argc, char **argv);
+/* bench [options]: how fast this build is here, beside what the machine can do. */
+int mg_bench_command(int argc, char **argv);
 
 #endif

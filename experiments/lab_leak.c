@@ -158,7 +158,7 @@ static void show_influence(mg_lab *lab, lab_training *training, const mg_corpus 
     const int *ids = corpus->ids + corpus->n_train;
     lab_heatmap *map = lab_heatmap_begin(
         lab, "influence", "How much each token moves each prediction",
-        (lab_scale){.unit = "largest change of a logit", .rows = "prediction at", .columns = "changed token"});
+        (lab_scale){.unit = "change of a logit", .rows = "prediction at", .columns = "changed token"});
     double future[N_MODELS];
     for (int i = 0; i < N_MODELS; i++) {
         mg_real *influence = lab_influence(lab, mg_trainer_model(training->variant[i].trainer), ids, T);

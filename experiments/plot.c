@@ -149,8 +149,8 @@ static void plot_series(FILE *pipe, const lab_figure *figure, int k, int bar, in
     switch (s->shape) {
     case LAB_SHAPE_LEVEL: fprintf(pipe, "%.9g with lines %s lw 2 lc rgb '#%06X'", s->y[0], dash, rgb); break;
     case LAB_SHAPE_LINE:
-        fprintf(pipe, "$s%d with %s %s lw 2.6 pt 7 ps 0.8 lc rgb '#%06X'", k,
-                s->n <= FEW_POINTS ? "linespoints" : "lines", dash, rgb);
+        fprintf(pipe, "$s%d with %s %s lw 2.6 %s lc rgb '#%06X'", k, s->n <= FEW_POINTS ? "linespoints" : "lines", dash,
+                s->n <= FEW_POINTS ? "pt 7 ps 0.8" : "", rgb);
         break;
     case LAB_SHAPE_FIT: fprintf(pipe, "$s%d with lines %s lw 1.6 lc rgb '#%06X'", k, dash, rgb); break;
     case LAB_SHAPE_POINTS: fprintf(pipe, "$s%d with points pt 7 ps 0.9 lc rgb '#%06X'", k, rgb); break;

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# The lesson, small: both models, every file, and verdicts that turn when the mask is spoiled.
+set -euo pipefail
+program=$1
+source=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+fail() {
+    echo "FAIL: $*" >&2
+    exit 1
+}
+
+settings=(--data "$source/datasets/data/frases.csv" --max-iters 600 --lr 3e-3 --quick)
+"$program" lab leak "${settings[@]}" --max-iters 1800 --out-dir whole >out.txt 2>err.txt ||
+    { cat out.txt err.txt; fail "the lab does not pass"; }
+for file in summary.csv report.html loss.csv loss.png loss.svg position.csv position.png influence.csv influence.png; do
+    [ -s "whole/$file" ] || fail "no $file"
+done
+head -1 whole/summary.csv | grep -qx 'check,expected,observed,verdict' || fail "summary.csv has another header"
+[ "$(grep -c ',pass$' whole/summary.csv)" -ge 10 ] || fail "fewer checks than there were: $(cat whole/summary.csv)"
+! grep -q ',fail$' whole/summary.csv || fail "a check failed, and the exit status is 0"
+[ "$(awk 'length > 400' out.txt | wc -l)" -eq 0 ] || fail "lines that no terminal shows"
+
+# A masked model that sees one token ahead, and an unmasked one that is masked: the lab must notice both.
+for broken in leak.mask leak.open; do
+    status=0
+    MASKGRAD_BREAK=$broken "$program" lab leak "${settings[@]}" --out-dir "$broken" >out.txt 2>&1 || status=$?
+    [ "$status" -eq 1 ] || fail "$broken: exit status $status, expected 1"
+    grep -q ',fail$' "$broken/summary.csv" || fail "$broken: no verdict turned to fail"
+done
+grep 'influence of later tokens on earlier predictions' leak.mask/summary.csv | head -1 | grep -q ',fail$' ||
+    fail "the influence check did not see a mask that leaks one token"
+
+# Text: no floor, the masked model judges.
+for _ in $(seq 400); do echo "the quick brown fox jumps over the lazy dog and runs away from it"; done >text.txt
+status=0
+"$program" lab leak --data text.txt --max-iters 60 --quick --out-dir text >out.txt 2>&1 || status=$?
+[ "$status" -le 1 ] || fail "a text: exit status $status"
+grep -q 'surprises the masked model' text/summary.csv || fail "a text is not judged"
+
+# Bad input: one sentence, nothing left behind.
+for bad in "--data /nonexistent" "--data text.txt --block-size 100000" "--n-embd 30" "--max-iters 0" "--batch-size x"; do
+    status=0
+    "$program" lab leak $bad --out-dir bad >out.txt 2>err.txt || status=$?
+    [ "$status" -eq 1 ] || [ "$status" -eq 2 ] || fail "$bad: exit status $status"
+    [ "$(grep -c . err.txt)" -le 2 ] || fail "$bad: more than a sentence: $(cat err.txt)"
+done
