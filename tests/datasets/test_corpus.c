@@ -343,7 +343,8 @@ static void memory_may_run_out_anywhere(void **state) {
     }
 }
 
-/* A megabyte of text, also of the kinds that have been slow or deep elsewhere, within a second of processor time. */
+/* A megabyte of text, also of the kinds that have been slow or deep elsewhere, takes a tenth of a second. The
+ * bound leaves room for sanitizers; what is quadratic takes minutes. */
 static void a_megabyte_is_quick(void **state) {
     (void)state;
     enum { LENGTH = 1 << 20 };
@@ -358,7 +359,7 @@ static void a_megabyte_is_quick(void **state) {
             mg_corpus *c;
             mg_status status = load_bytes(&c, o, text, LENGTH);
             double seconds = (double)(clock() - before) / CLOCKS_PER_SEC;
-            assert_less(seconds, 1);
+            assert_less(seconds, 5);
             if (shape == 0 && kind == 1) { /* one word: too short */
                 assert_int_equal(status, MG_ERR_INPUT);
                 continue;
