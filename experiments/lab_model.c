@@ -1,0 +1,92 @@
+#include "lab_model.h"
+#include "lab_private.h"
+#include "lab_training.h"
+#include "run_dir.h"
+
+#include <string.h>
+
+/* Padding at the end of a model's vocabulary has no token: ids below the tokenizer's size alone. */
+static int n_tokens(const mg_checkpoint *checkpoint) {
+    return checkpoint->tokenizer && mg_tokenizer_get_kind(checkpoint->tokenizer) != MG_TOKENIZER_NONE
+               ? mg_tokenizer_size(checkpoint->tokenizer)
+               : mg_gpt_get_config(checkpoint->gpt)->vocab_size;
+}
+
+static void draw_ids(const mg_lab *lab, lab_model *model) {
+    mg_rng rng = {lab_asked(lab)->seed, MG_STREAM_LAB, 0};
+    uint64_t n = (uint64_t)n_tokens(&model->checkpoint);
+    for (int i = 0; i < model->T; i++) model->ids[i] = (int)mg_rng_below(rng, (uint64_t)i, n);
+}
+
+static mg_status encode_prompt(mg_lab *lab, int most, lab_model *model, mg_error *error) {
+    const char *prompt = lab_asked(lab)->prompt;
+    const mg_tokenizer *tokenizer = model->checkpoint.tokenizer;
+    if (!tokenizer)
+        return mg_error_set(error, MG_ERR_STATE, "%s has no tokenizer: it cannot read --prompt",
+                            lab_asked(lab)->checkpoint);
+    int *ids;
+    size_t n;
+    mg_status status = mg_tokenizer_encode(tokenizer, prompt, strlen(prompt), &ids, &n, error);
+    if (status) return status;
+    if (n == 0) {
+        mg_free(ids);
+        return mg_error_set(error, MG_ERR_INPUT, "--prompt is empty: give a text of at least one token");
+    }
+    if (n > (size_t)most) lab_note(lab, "The prompt has %zu tokens; the first %d are looked at.", n, most);
+    model->T = n < (size_t)most ? (int)n : most;
+    memcpy(model->ids, ids, (size_t)model->T * sizeof *ids);
+    mg_free(ids);
+    return MG_OK;
+}
+
+static void label(mg_lab *lab, lab_model *model) {
+    const mg_tokenizer *tokenizer = model->checkpoint.tokenizer;
+    if (tokenizer && mg_tokenizer_get_kind(tokenizer) != MG_TOKENIZER_NONE) {
+        model->labels = lab_token_labels(lab, tokenizer, model->ids, model->T);
+        return;
+    }
+    model->labels = mg_arena_alloc(lab->arena, (size_t)model->T, sizeof *model->labels, "a lab's labels");
+    for (int i = 0; i < model->T; i++) model->labels[i] = lab_format(lab, "%d", model->ids[i]);
+}
+
+mg_status lab_model_load(mg_lab *lab, int most, lab_model *model, mg_error *error) {
+    *model = (lab_model){0};
+    char path[4096];
+    mg_checkpoint_path(lab_asked(lab)->checkpoint, path, sizeof path);
+    mg_status status = mg_checkpoint_load(path, false, &model->checkpoint, error);
+    if (status) return status;
+    const mg_gpt_config *config = mg_gpt_get_config(model->checkpoint.gpt);
+    if (most > config->block_size) most = config->block_size;
+    model->ids = mg_arena_alloc(lab->arena, (size_t)most, sizeof *model->ids, "a lab's ids");
+    model->T = most;
+    if (lab_asked(lab)->prompt)
+        status = encode_prompt(lab, most, model, error);
+    else
+        draw_ids(lab, model);
+    if (status) {
+        lab_model_free(model);
+        return status;
+    }
+    label(lab, model);
+    char mask[128];
+    mg_mask_words(config, mask, sizeof mask);
+    lab_setting(lab, "model", "%d layers, %d heads, width %d, context %d, mask: %s", config->n_layer, config->n_head,
+                config->n_embd, config->block_size, mask);
+    return MG_OK;
+}
+
+void lab_model_free(lab_model *model) {
+    mg_checkpoint_free(&model->checkpoint);
+}
+
+mg_real *lab_attention_maps(mg_lab *lab, mg_gpt *gpt, const int *ids, int T) {
+    const mg_gpt_config *config = mg_gpt_get_config(gpt);
+    size_t n = (size_t)config->n_layer * (size_t)config->n_head * (size_t)T * (size_t)T;
+    mg_gpt_capture capture = {.weights = mg_arena_alloc(lab->arena, n, sizeof(mg_real), "attention maps")};
+    mg_tape *tape = mg_tape_new(NULL);
+    MG_CHECK(tape, "no memory for a tape");
+    mg_tape_record(tape, false);
+    mg_gpt_forward(gpt, tape, ids, 1, T, &(mg_gpt_pass){.capture = &capture});
+    mg_tape_free(tape);
+    return capture.weights;
+}

@@ -1,0 +1,25 @@
+/* A trained model that a lab looks into: --checkpoint, --prompt, and the maps of its attention. */
+#ifndef MASKGRAD_LAB_MODEL_H
+#define MASKGRAD_LAB_MODEL_H
+
+#include "checkpoint.h"
+#include "lab.h"
+
+typedef struct lab_model {
+    mg_checkpoint checkpoint;
+    int *ids; /* T of them, at most the context and at most what the lab asked for */
+    int T;
+    const char **labels; /* T tokens, or ids where the checkpoint has no tokenizer */
+} lab_model;
+
+/* The checkpoint that the user named, or the one in the run folder that the user named. The ids are the prompt's;
+ * without a prompt they are drawn from the vocabulary by the seed, which is enough to ask who sees whom. A prompt of
+ * more than `most` tokens keeps its first ones, and a note says so. Errors as of mg_checkpoint_load and
+ * mg_tokenizer_encode. */
+mg_status lab_model_load(mg_lab *lab, int most, lab_model *model, mg_error *error);
+void lab_model_free(lab_model *model);
+
+/* (n_layer, n_head, T, T), as long as the lab lives: the attention weights of T ids. */
+mg_real *lab_attention_maps(mg_lab *lab, mg_gpt *gpt, const int *ids, int T);
+
+#endif
