@@ -189,9 +189,13 @@ int mg_bench_command(int argc, char **argv) {
     bench_options own = {0};
     mg_run_options options = mg_run_defaults();
     options.train.model.vocab_size = 65;
-    const mg_flag_table tables[] = {{bench_flags, &own},          {bench_vocabulary, &options},
-                                    {mg_model_flags, &options},   {mg_training_flags, &options},
-                                    {mg_machine_flags, &options}, {NULL, NULL}};
+    const mg_flag_table tables[] = {{bench_flags, &own},
+                                    {bench_vocabulary, &options},
+                                    {mg_model_flags, &options},
+                                    {mg_lesson_flags, &options},
+                                    {mg_training_flags, &options},
+                                    {mg_machine_flags, &options},
+                                    {NULL, NULL}};
     mg_flags_parse(&line, tables, argc, argv, NULL);
     mg_set_threads(options.threads);
     mg_error error;

@@ -196,6 +196,10 @@ const mg_flag mg_model_flags[] = {
      FIXED,
      REAL(train.model.attn_init_std, 0, 1000),
      .help = "The same of the queries', keys' and values' projection; 0: as --init-std"},
+    {0},
+};
+
+const mg_flag mg_lesson_flags[] = {
     {.kind = MG_FLAG_HEADING, .help = "The lesson's switches:"},
     {.name = "mask",
      .kind = MG_FLAG_CUSTOM,
@@ -307,7 +311,7 @@ const mg_flag mg_folder_flags[] = {
 };
 
 const mg_flag *const mg_run_flags[] = {
-    mg_data_flags, mg_model_flags, mg_training_flags, mg_machine_flags, mg_folder_flags, NULL,
+    mg_data_flags, mg_model_flags, mg_lesson_flags, mg_training_flags, mg_machine_flags, mg_folder_flags, NULL,
 };
 
 const mg_flag *mg_run_options_conflict(const mg_run_options *a, const mg_run_options *b) {
