@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_BELIEFS = 200000, MOST_NUMBERS = 4 << 20, MOST_WAYS = 4 << 20 };
+enum { MOST_BELIEFS = 200000, MOST_NUMBERS = 4 << 20, MOST_WAYS = 4 << 20, FIRST_PART = 256 };
 
 /* The table that finds a belief again works on rounded numbers, since the same belief reached by two ways differs in
  * its last bits. A belief that lies on the edge of the rounding may be held twice, which costs memory and nothing else.
@@ -77,10 +77,9 @@ static mg_status enumerate(const mg_grammar *g, ptrdiff_t depth, mg_beliefs *b, 
     return status;
 }
 
-mg_status mg_beliefs_enumerate(const mg_grammar *g, ptrdiff_t depth, mg_beliefs *b, bool *is_complete,
-                               mg_error *error) {
-    ptrdiff_t room = MOST_NUMBERS / g->states.n;
-    *b = (mg_beliefs){.room = room < MOST_BELIEFS ? room : MOST_BELIEFS, .way_room = MOST_WAYS};
+static mg_status enumerate_within(const mg_grammar *g, ptrdiff_t depth, ptrdiff_t room, ptrdiff_t way_room,
+                                  mg_beliefs *b, bool *is_complete, mg_error *error) {
+    *b = (mg_beliefs){.room = room, .way_room = way_room};
     index known = {0};
     *is_complete = true;
     mg_status status = reserve(b, (size_t)g->states.n, &known, error);
@@ -89,6 +88,17 @@ mg_status mg_beliefs_enumerate(const mg_grammar *g, ptrdiff_t depth, mg_beliefs 
     mg_free(known.keys);
     if (status != MG_OK) mg_beliefs_free(b);
     return status;
+}
+
+/* Most grammars have a few dozen beliefs: much room is taken only after little has not been enough. */
+mg_status mg_beliefs_enumerate(const mg_grammar *g, ptrdiff_t depth, mg_beliefs *b, bool *is_complete,
+                               mg_error *error) {
+    ptrdiff_t most = MOST_NUMBERS / g->states.n < MOST_BELIEFS ? MOST_NUMBERS / g->states.n : MOST_BELIEFS;
+    for (ptrdiff_t part = FIRST_PART;; part /= 16) {
+        mg_status status = enumerate_within(g, depth, most / part + 1, MOST_WAYS / part, b, is_complete, error);
+        if (status != MG_OK || *is_complete || part == 1) return status;
+        mg_beliefs_free(b);
+    }
 }
 
 void mg_beliefs_free(mg_beliefs *b) {

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* libcsv grows a field by blocks, 128 bytes unless told, and copies it each time: quadratic for long fields. */
-enum { LONGEST_FEED = 1 << 16, FIELD_BLOCK = 1 << 20 };
+enum { LONGEST_FEED = 1 << 16, FIELD_BLOCK = 1 << 18 };
 
 struct mg_csv_table {
     char *text; /* all cells, each with a 0 behind it */
