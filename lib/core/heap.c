@@ -35,6 +35,9 @@ void *mg_alloc(size_t count, size_t size, const char *what, mg_error *error) {
     request_count++;
     void *block = current.allocate(count * size, current.user);
     if (!block) mg_error_set(error, MG_ERR_MEMORY, "out of memory: %zu bytes for %s", count * size, what);
+#ifdef MG_HOSTILE
+    if (block) memset(block, 0xff, count * size); /* every float of it is a NaN */
+#endif
     return block;
 }
 
