@@ -9,7 +9,7 @@ packages=(gcc libc6-dev cmake ninja-build pkg-config
     libopenblas-openmp-dev libhdf5-dev libcsv-dev libcmocka-dev libjansson-dev libpcre2-dev librandom123-dev
     gnuplot-nox fonts-dejavu-core
     # for tests only
-    chromium python3 python3-h5py python3-numpy valgrind)
+    chromium hdf5-tools python3 python3-h5py python3-numpy valgrind)
 [ "${1:-}" != --with-reference ] || packages+=(python3-torch)
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then

@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# `maskgrad generate`, `logits` and `evaluate`: the same text with and without the cache, and clear refusals.
+set -euo pipefail
+program=$1 source=$2
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+
+data=$source/datasets/data/frases.csv
+sizes=(--n-layer 2 --n-head 2 --n-embd 16 --block-size 8 --batch-size 4 --eval-iters 4 --max-iters 40 --lr 1e-2
+    --warmup-iters 5 --threads 1)
+
+fail() {
+    echo "FAILED: $*" >&2
+    exit 1
+}
+status() {
+    local wanted=$1 got=0
+    shift
+    "$@" >out 2>said </dev/null || got=$?
+    [ "$got" = "$wanted" ] || fail "status $got, not $wanted: $* $(cat said)"
+}
+says() { grep -qF -e "$1" said || fail "'$(cat said)' does not say '$1'"; }
+generate() { "$program" generate "$@"; }
+
+printf 'ação é não; o céu é azul\n%.0s' {1..60} >text.txt
+for run in causal none; do
+    "$program" train --data "$data" --grammar-size 20000 "${sizes[@]}" --mask $run --out-dir $run >/dev/null 2>&1
+done
+"$program" train --data text.txt "${sizes[@]}" --out-dir text >/dev/null 2>&1
+
+# ---- Cached = uncached, within the context and past it ----
+for n in 1 7 8 9 40; do
+    for how in "--temp 0" "--seed 1" "--seed 2 --temperature 1.5 --top-k 5" "--seed 3 --top_p 0.9 --num-samples 3"; do
+        # shellcheck disable=SC2086
+        cmp <(generate causal -n $n $how -p "o cachorro") \
+            <(generate causal --max-new-tokens $n $how --prompt "o cachorro" --no-kv-cache) || fail "-n $n $how"
+    done
+done
+cmp <(generate causal --seed 1) <(generate causal/checkpoint.h5 --seed 1) || fail "a folder and its checkpoint"
+cmp -s <(generate causal --seed 1) <(generate causal --seed 2) && fail "two seeds, one text"
+[ "$(generate causal -p 'o cachorro' -n 5 | wc -w)" = 7 ] || fail "a prompt and five words"
+[ "$(generate causal -n 5 --num-samples 2 | grep -c -e ---------------)" = 1 ] || fail "a line between samples"
+[ "$(generate causal --ids 1,2,3 -n 4 | tr ',' '\n' | wc -l)" = 7 ] || fail "ids in, ids out"
+generate text -n 300 --temp 2 | iconv -f UTF-8 -t UTF-8 >/dev/null || fail "text that is not UTF-8"
+generate causal -n 1000000 2>/dev/null | head -c 10 >/dev/null || true # a reader that goes away
+
+# ---- The context ----
+status 0 generate causal --temp 0 -n 3 --ids 1,2,3,4,5,6,7,8,9,10
+says "10 tokens"; says "context 8"
+long=$(cut -d, -f11- out)
+status 0 generate causal --temp 0 -n 3 --ids 3,4,5,6,7,8,9,10
+[ "$(cut -d, -f9- out)" = "$long" ] || fail "a long prompt is not its last block"
+
+# ---- A model that looks ahead ----
+status 0 generate none -n 5
+says "mask 'none'"
+status 0 generate none -n 5 --no-kv-cache
+says "mask 'none'"
+status 1 generate none -n 5 --kv-cache
+says "looks ahead"
+
+# ---- Refusals ----
+status 1 generate causal -p "o xyz"
+says xyz; says "byte 2"
+status 1 generate text -p "açaí"
+says "í"; says "byte 4"
+status 2 generate causal --temp -1
+says --temperature
+status 2 generate causal --temp nan
+status 2 generate causal --top-k -1
+status 2 generate causal --top-p 0
+status 2 generate causal -n 0
+status 2 generate
+says CHECKPOINT
+status 1 generate nofile.h5
+says nofile.h5
+status 1 generate "$data"
+status 1 generate causal --ids 1,99
+says "'99'"
+status 2 generate causal --kv-cache --no-kv-cache
+if [ -w /dev/full ]; then
+    got=0
+    generate causal -n 5 >/dev/full 2>said || got=$?
+    [ $got = 1 ] || fail "a full disk: status $got"
+    says "cannot write"
+fi
+
+# ---- logits ----
+status 0 "$program" logits causal --ids 1,2,3
+[ "$(wc -l <out)" = 3 ] && [ "$(head -n 1 out | tr ',' '\n' | wc -l)" = 33 ] || fail "a row a position"
+head -n 2 out >prefix
+status 0 "$program" logits causal --ids 1,2,9
+cmp prefix <(head -n 2 out) || fail "a later token changed earlier logits"
+status 0 "$program" logits none --ids 1,2,9
+cp out seen
+status 0 "$program" logits none --ids 1,2,3
+cmp -s <(head -n 2 seen) <(head -n 2 out) && fail "without a mask, a later token changes earlier logits"
+for ids in 1,,2 1,x "" 1,2, -1 33 1.5 " 1"; do
+    status 2 "$program" logits causal --ids "$ids"
+    says "token id"
+done
+status 2 "$program" logits causal --ids 1,1,1,1,1,1,1,1,1
+says "context of 8"
+
+# ---- evaluate ----
+status 0 "$program" evaluate causal none --data "$data" --grammar-size 20000 --mask both --eval-iters 4
+[ "$(tail -n +2 out | cut -d, -f2,3 | tr '\n' ' ')" = \
+    '"causal","causal" "causal","none" "none","causal" "none","none" ' ] || fail "training mask by evaluation mask: $(cat out)"
+status 0 "$program" evaluate causal --data "$data" --grammar-size 20000 --eval-iters 4
+[ "$(grep -c '^[0-7],' out)" = 8 ] || fail "a row a position"
+status 1 "$program" evaluate text --data "$data" --grammar-size 20000
+status 0 "$program" evaluate text --data text.txt --eval-iters 2
+grep -qE '^7,[0-9.]+,$' out || fail "no floor for a text"
+status 2 "$program" evaluate causal
+says --data
+status 2 "$program" evaluate causal --data "$data" --mask some
+says "own, causal, none, both"

@@ -1,0 +1,193 @@
+#!/usr/bin/env bash
+# `maskgrad train` from end to end: its folder, resuming bit for bit, stops, refusals.
+set -euo pipefail
+program=$1 source=$2
+folder=$(mktemp -d)
+trap '[ -z "${pid:-}" ] || kill -9 "$pid" 2>/dev/null || true; rm -rf "$folder"' EXIT
+cd "$folder"
+
+data=$source/datasets/data/frases.csv
+tiny=(--data "$data" --grammar-size 20000 --n-layer 1 --n-head 2 --n-embd 16 --block-size 8 --batch-size 4 --max-iters 60
+    --eval-interval 20 --eval-iters 4 --lr 1e-2 --warmup-iters 5 --threads 1)
+
+fail() {
+    echo "FAILED: $*" >&2
+    exit 1
+}
+train() { "$program" train "$@"; }
+# status WANTED COMMAND…: what it says is in the file `said`, without the pointer to --help.
+status() {
+    local wanted=$1 got=0
+    shift
+    "$@" >out 2>all </dev/null || got=$?
+    grep -v -e '^Try `' -e '^information\.$' all >said || true
+    [ "$got" = "$wanted" ] || fail "status $got, not $wanted: $* $(cat all)"
+}
+says() { grep -qF -e "$1" said || fail "'$(cat said)' does not say '$1'"; }
+one_sentence() { [ "$(wc -l <said)" = 1 ] || fail "more than one line: $(cat said)"; }
+without_seconds() { cut -d, -f1-6 "$1/log.csv"; }
+same_run() {
+    cmp <(without_seconds "$1") <(without_seconds "$2") || fail "$1 and $2: the logs differ"
+    cmp "$1/samples.txt" "$2/samples.txt" || fail "$1 and $2: the samples differ"
+    cmp "$1/position.csv" "$2/position.csv" || fail "$1 and $2: the losses by position differ"
+    cmp <("$program" logits "$1" --ids 1,2,3,4,5) <("$program" logits "$2" --ids 1,2,3,4,5) || fail "$1 and $2: logits"
+    h5diff "$1/checkpoint.h5" "$2/checkpoint.h5" || fail "$1 and $2: the checkpoints differ"
+}
+
+# ---- A run and its folder ----
+status 0 train "${tiny[@]}" --out-dir full
+grep -qE '^step 20: train loss [0-9]+\.[0-9]{4}, val loss [0-9]+\.[0-9]{4}$' out || fail "no line of an evaluation"
+grep -qE '^iter 10: loss [0-9]+\.[0-9]{4}, time [0-9]+\.[0-9]{2}ms$' out || fail "no line of a step"
+[ "$(head -n 1 full/log.csv)" = step,split,loss,lr,grad_norm,tokens,seconds ] || fail "the log's header"
+[ "$(grep -c ,train, full/log.csv)" = 60 ] || fail "a row a step"
+[ "$(grep ,val, full/log.csv | cut -d, -f1 | tr '\n' ' ')" = "0 20 40 60 " ] || fail "the evaluations"
+[ "$(head -n 1 full/position.csv)" = position,loss,floor ] || fail "the header of position.csv"
+[ "$(wc -l <full/position.csv)" = 9 ] || fail "a row a position"
+python3 - <<'PY' || fail "run.json"
+import json
+run = json.load(open("full/run.json"))
+s = run["settings"]
+assert s["n_layer"] == 1 and s["lr"] == 0.01 and s["min_lr"] == 0.001 and s["lr_decay_iters"] == 60, s
+assert s["scale"] is True and s["seed"] == 1337 and run["mask"] == "causal" and len(run["data"]["hash"]) == 16
+assert run["machine"]["threads"] == 1 and run["machine"]["blas"].startswith("OpenBLAS")
+PY
+train "${tiny[@]/--grammar-size/--grammar_size}" --n_layer=1 --out_dir twin >/dev/null 2>&1
+same_run full twin
+train "${tiny[@]}" --threads 2 --out-dir threads >/dev/null 2>&1
+same_run full threads
+train "${tiny[@]}" --eval-interval 7 --log-interval 1 --out-dir evaluated >/dev/null 2>&1
+cmp <(without_seconds full | grep ,train,) <(without_seconds evaluated | grep ,train,) || fail "evaluating changed the run"
+
+# ---- Default folder, and not over another run ----
+status 0 train "${tiny[@]}" --mask none
+[ -f runs/frases-none/checkpoint.h5 ] || fail "the default folder"
+status 2 train "${tiny[@]}" --mask none
+says --resume; says --force; one_sentence
+status 0 train "${tiny[@]}" --mask none --force
+
+# ---- Resuming ----
+for stop in 1 19 20 37 59; do
+    rm -rf part
+    status 0 train "${tiny[@]}" --out-dir part --max-iters $stop --lr-decay-iters 60
+    status 0 train --resume --out-dir part --max-iters 60 --threads $((stop % 2 + 1))
+    same_run full part
+done
+status 0 train --init-from resume --out-dir part # a finished run: nothing to do, nothing changed
+same_run full part
+
+refused() {
+    status 2 train --resume --out-dir part "$@"
+    says "$1"
+    one_sentence
+}
+refused --seed 5
+refused --lr 0.5
+refused --batch-size 5
+refused --n-layer 2
+refused --beta2 0.5
+refused --lookahead all
+refused --grammar-size 30000
+refused --max-iters 10
+refused --lr-decay-iters 100
+sed 's/,2$/,3/; s/,1$/,2/' "$data" >other.csv
+cmp -s "$data" other.csv && fail "the other grammar is the same"
+status 1 train --resume --out-dir part --data other.csv
+says "the data other.csv is not what the run in part was begun with"
+status 2 train --resume --out-dir nowhere
+says "no run to resume in nowhere"
+[ ! -e nowhere ] || fail "a refused resume made a folder"
+same_run full part
+
+# ---- A torn log, a lost log ----
+rm -rf torn
+train "${tiny[@]}" --out-dir torn --max-iters 30 --lr-decay-iters 60 >/dev/null 2>&1
+printf '30,train,2.5' >>torn/log.csv
+status 0 train --resume --out-dir torn --max-iters 60
+grep -q "ends within a row" all || fail "the torn row went unnoticed"
+[ "$(grep -c ^step torn/log.csv)" = 1 ] || fail "one header"
+same_run full torn
+
+# ---- Interruption ----
+rm -rf stopped
+"$program" train "${tiny[@]}" --max-iters 1000000 --lr-decay-iters 1000000 --out-dir stopped >/dev/null 2>stop.err &
+pid=$!
+until [ -s stopped/log.csv ] && [ "$(wc -l <stopped/log.csv)" -gt 50 ]; do sleep 0.02; done
+status 1 train --resume --out-dir stopped # while the first is at work
+says "another maskgrad process"; one_sentence
+kill -INT $pid
+got=0
+wait $pid || got=$?
+pid=
+[ $got = 130 ] || fail "interrupted: status $got"
+grep -q "stopped at step" stop.err || fail "$(cat stop.err)"
+at=$(grep -o 'stopped at step [0-9]*' stop.err | grep -o '[0-9]*$')
+[ "$(tail -n 1 stopped/log.csv | cut -d, -f1)" = $((at - 1)) ] || fail "the log ends elsewhere than the checkpoint"
+status 0 train --resume --out-dir stopped --max-iters $((at + 5))
+train "${tiny[@]}" --max-iters $((at + 5)) --lr-decay-iters 1000000 --out-dir unstopped >/dev/null 2>&1
+same_run unstopped stopped
+
+# ---- From another's weights ----
+status 0 train --data "$data" --grammar-size 20000 --init-from full --max-iters 5 --mask none --out-dir tuned
+grep -q '"mask": "none"' tuned/run.json || fail "the mask of the tuned run"
+[ "$(sed -n 2p tuned/log.csv | cut -d, -f1)" = 0 ] || fail "weights start at step 0"
+status 2 train --data "$data" --init-from full --n-layer 3 --out-dir tuned2
+says --n-layer; one_sentence
+status 1 train --data "$data" --init-from nofile.h5 --out-dir tuned3
+says nofile.h5; one_sentence
+
+# ---- A loss that is not a number ----
+status 1 train "${tiny[@]}" --lr 1e30 --out-dir diverged
+says "not a number"; says "step "
+status 1 train "${tiny[@]}" --lr 1e30 --warmup-iters 40 --save-interval 1 --out-dir diverged2
+says "is kept in diverged2/checkpoint.h5"
+"$program" logits diverged2 --ids 1,2 >/dev/null || fail "the kept checkpoint does not load"
+
+# ---- Wrong usage: one sentence that names the flag, status 2, and nothing is made ----
+wrong() {
+    status 2 train "${tiny[@]}" --out-dir wrong "$@"
+    one_sentence
+    says "$1"
+    [ ! -e wrong ] || fail "$* made a folder"
+}
+wrong --n-layer 0
+wrong --n-layer x
+wrong --batch-size -3
+wrong --lr 0
+wrong --lr nan
+wrong --lr 1e-3x
+wrong --max-iters 1e3
+wrong --dropout 1
+wrong --mask maybe
+wrong --lookahead -1
+wrong --leak 0
+wrong --min-lr 1
+wrong --seed -1
+wrong --threads 0.5
+wrong --bogus
+wrong --batch-size 1000000 --grad-accum 1000000
+status 2 train "${tiny[@]}" --out-dir wrong --n-head 3
+says n_head; one_sentence
+status 2 train "${tiny[@]}" --out-dir wrong --leak 0.7
+says "head 7"; one_sentence
+status 2 train "${tiny[@]}" --out-dir wrong --block-size 30000
+says 30001; one_sentence
+status 2 train
+says --data; one_sentence
+status 1 train --data nofile.csv
+says nofile.csv; one_sentence
+status 1 train "${tiny[@]}" --out-dir /dev/null/run
+says /dev/null; one_sentence
+touch file
+status 1 train "${tiny[@]}" --out-dir file
+says file; one_sentence
+status 0 train --help
+grep -q -e --block-size out || fail "--help"
+
+# ---- compare ----
+status 0 "$program" compare full twin evaluated
+grep -q "60 steps in common, all equal" out || fail "equal runs differ: $(cat out)"
+status 0 "$program" compare full runs/frases-none
+grep -q "the first that differs is step 0" out || fail "$(cat out)"
+grep -q "^lookahead" out || fail "the setting that differs: $(cat out)"
+status 1 "$program" compare full nowhere
+says nowhere; one_sentence

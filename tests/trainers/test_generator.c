@@ -1,0 +1,149 @@
+/* Generating with and without a cache, to the context's edge and past it. */
+#include "fixture.h"
+#include "generator.h"
+
+enum { BLOCK = 8, FAR = 30 };
+
+static mg_trainer *trained(mg_corpus **corpus) {
+    *corpus = fixture_corpus();
+    mg_train_options options = fixture_options();
+    mg_trainer *trainer = fixture_trainer(&options, *corpus);
+    for (int i = 0; i < 20; i++) fixture_step(trainer);
+    return trainer;
+}
+
+static mg_generator *generator_for(mg_trainer *trainer, bool cache) {
+    mg_generator *generator;
+    assert_ok(mg_generator_new(&generator, mg_trainer_model(trainer), 33, cache, &fixture_error));
+    return generator;
+}
+
+static void assert_same_logits(mg_generator *a, mg_generator *b) {
+    for (int i = 0; i < 33; i++) assert_close(mg_generator_logits(a)[i], mg_generator_logits(b)[i], 1e-4);
+}
+
+static void test_cached_is_uncached(void **state) {
+    (void)state;
+    mg_corpus *corpus;
+    mg_trainer *trainer = trained(&corpus);
+    mg_generator *cached = generator_for(trainer, true), *plain = generator_for(trainer, false);
+    for (ptrdiff_t length = 1; length <= BLOCK + 2; length++) {
+        mg_generator_prompt(cached, corpus->ids, length);
+        mg_generator_prompt(plain, corpus->ids, length);
+        assert_same_logits(cached, plain);
+        for (ptrdiff_t i = length; i < FAR; i++) {
+            mg_generator_append(cached, corpus->ids[i]);
+            mg_generator_append(plain, corpus->ids[i]);
+            assert_same_logits(cached, plain);
+        }
+    }
+    mg_generator_free(cached);
+    mg_generator_free(plain);
+    mg_trainer_free(trainer);
+    mg_corpus_free(corpus);
+}
+
+/* What the window is: the last block of tokens, computed on its own. */
+static void test_the_window_slides_by_one(void **state) {
+    (void)state;
+    mg_corpus *corpus;
+    mg_trainer *trainer = trained(&corpus);
+    mg_generator *cached = generator_for(trainer, true), *fresh = generator_for(trainer, false);
+    mg_generator_prompt(cached, corpus->ids, 1);
+    for (ptrdiff_t i = 1; i < FAR; i++) {
+        mg_generator_append(cached, corpus->ids[i]);
+        ptrdiff_t length = i + 1 < BLOCK ? i + 1 : BLOCK;
+        mg_generator_prompt(fresh, corpus->ids + i + 1 - length, length);
+        assert_same_logits(cached, fresh);
+    }
+    mg_generator_free(cached);
+    mg_generator_free(fresh);
+    mg_trainer_free(trainer);
+    mg_corpus_free(corpus);
+}
+
+typedef struct text {
+    int ids[FAR];
+    int n, limit;
+} text;
+
+static bool collect(int id, void *user) {
+    text *t = user;
+    t->ids[t->n++] = id;
+    return t->n < t->limit;
+}
+
+static text sample(mg_generator *generator, uint64_t seed, uint32_t number, int limit) {
+    text t = {.limit = limit};
+    mg_sampler sampler = {.temperature = 1, .top_p = 1};
+    mg_generate(generator, &sampler, seed, number, FAR, collect, &t);
+    return t;
+}
+
+static void test_samples_repeat_and_differ(void **state) {
+    (void)state;
+    mg_corpus *corpus;
+    mg_trainer *trainer = trained(&corpus);
+    mg_generator *cached = generator_for(trainer, true), *plain = generator_for(trainer, false);
+    mg_generator_prompt(cached, corpus->ids, 3);
+    mg_generator_prompt(plain, corpus->ids, 3);
+    text one = sample(cached, 5, 0, FAR), other = sample(cached, 5, 1, FAR), again = sample(cached, 5, 0, FAR),
+         uncached = sample(plain, 5, 0, FAR), seed = sample(cached, 6, 0, FAR), cut = sample(cached, 5, 0, 4);
+    assert_int_equal(one.n, FAR);
+    assert_memory_equal(one.ids, again.ids, sizeof one.ids);
+    assert_memory_equal(one.ids, uncached.ids, sizeof one.ids);
+    assert_memory_not_equal(one.ids, other.ids, sizeof one.ids);
+    assert_memory_not_equal(one.ids, seed.ids, sizeof one.ids);
+    assert_int_equal(cut.n, 4); /* the callback ends it */
+    assert_memory_equal(one.ids, cut.ids, 4 * sizeof(int));
+    mg_generator_free(cached);
+    mg_generator_free(plain);
+    mg_trainer_free(trainer);
+    mg_corpus_free(corpus);
+}
+
+static void test_padding_is_never_drawn(void **state) {
+    (void)state;
+    mg_corpus *corpus = fixture_corpus();
+    mg_train_options options = fixture_options();
+    options.model.vocab_size = 64; /* the tokenizer has 33 */
+    mg_trainer *trainer = fixture_trainer(&options, corpus);
+    mg_generator *generator = generator_for(trainer, true);
+    mg_generator_prompt(generator, corpus->ids, 1);
+    for (uint32_t number = 0; number < 20; number++) {
+        text t = sample(generator, 1, number, FAR);
+        for (int i = 0; i < t.n; i++) assert_true(t.ids[i] < 33);
+    }
+    mg_generator_free(generator);
+    mg_trainer_free(trainer);
+    mg_corpus_free(corpus);
+}
+
+static void test_a_model_that_looks_ahead_has_no_cache(void **state) {
+    (void)state;
+    mg_corpus *corpus = fixture_corpus();
+    mg_train_options options = fixture_options();
+    options.model.lookahead = 1;
+    mg_trainer *trainer = fixture_trainer(&options, corpus);
+    mg_generator *generator;
+    assert_int_equal(mg_generator_new(&generator, mg_trainer_model(trainer), 33, true, &fixture_error), MG_ERR_STATE);
+    assert_null(generator);
+    assert_says(fixture_error.message, "looks ahead");
+    generator = generator_for(trainer, false);
+    mg_generator_prompt(generator, corpus->ids, 3);
+    assert_int_equal(sample(generator, 1, 0, FAR).n, FAR);
+    mg_generator_free(generator);
+    mg_trainer_free(trainer);
+    mg_corpus_free(corpus);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cached_is_uncached),
+        cmocka_unit_test(test_the_window_slides_by_one),
+        cmocka_unit_test(test_samples_repeat_and_differ),
+        cmocka_unit_test(test_padding_is_never_drawn),
+        cmocka_unit_test(test_a_model_that_looks_ahead_has_no_cache),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,246 @@
+/* A run in memory: what may change its numbers, and what may not. */
+#include "fixture.h"
+#include "parallel.h"
+
+static void assert_same_weights(mg_trainer *a, mg_trainer *b) {
+    const mg_params *p = mg_gpt_params(mg_trainer_model(a)), *q = mg_gpt_params(mg_trainer_model(b));
+    assert_int_equal(p->size, q->size);
+    assert_memory_equal(p->values, q->values, (size_t)p->size * sizeof *p->values);
+}
+
+static void test_it_learns(void **state) {
+    (void)state;
+    mg_corpus *corpus = fixture_corpus();
+    mg_train_options options = fixture_options();
+    options.max_iters = 200;
+    mg_trainer *trainer = fixture_trainer(&options, corpus);
+    mg_evaluation before, after;
+    assert_ok(mg_trainer_evaluate(trainer, MG_VALIDATION, 8, &before, &fixture_error));
+    for (int i = 0; i < 200; i++) fixture_step(trainer);
+    assert_ok(mg_trainer_evaluate(trainer, MG_VALIDATION, 8, &after, &fixture_error));
+    assert_close(before.loss, log(33), 0.1); /* a new model guesses */
+    assert_less(after.loss, before.loss - 1);
+    assert_less(after.floor, after.loss);
+    assert_close(before.floor, after.floor, 0); /* the same windows */
+    mg_evaluation_free(&before);
+    mg_evaluation_free(&after);
+    mg_trainer_free(trainer);
+    mg_corpus_free(corpus);
+}
+
+static void test_micro_batches_make_the_same_step(void **state) {
+    (void)state;
+    mg_corpus *corpus = fixture_corpus();
+    mg_train_options whole = fixture_options(), parts = whole;
+    whole.batch_size = 12;
+    parts.batch_size = 4;
+    parts.grad_accum = 3;
+    whole.grad_clip = parts.grad_clip = 0.1; /* so that clipping has something to do */
+    mg_trainer *a = fixture_trainer(&whole, corpus), *b = fixture_trainer(&parts, corpus);
+    for (int i = 0; i < 3; i++) {
+        mg_step of_whole, of_parts;
+        assert_ok(mg_trainer_step(a, &of_whole, &fixture_error));
+        assert_ok(mg_trainer_step(b, &of_parts, &fixture_error));
+        assert_close(of_whole.loss, of_parts.loss, 1e-5);
+        assert_close(of_whole.grad_norm, of_parts.grad_norm, 1e-4);
+        assert_true(of_whole.grad_norm > 0.1);
+        assert_int_equal(of_whole.tokens, of_parts.tokens);
+    }
+    mg_trainer_free(a);
+    mg_trainer_free(b);
+    mg_corpus_free(corpus);
+}
+
+static void test_evaluating_changes_nothing(void **state) {
+    (void)state;
+    mg_corpus *corpus = fixture_corpus();
+    mg_train_options options = fixture_options();
+    options.model.dropout = 0.2;
+    mg_trainer *often = fixture_trainer(&options, corpus), *never = fixture_trainer(&options, corpus);
+    for (int i = 0; i < 5; i++) {
+        mg_evaluation one, two;
+        assert_ok(mg_trainer_evaluate(often, MG_VALIDATION, 2, &one, &fixture_error));
+        assert_ok(mg_trainer_evaluate(often, MG_VALIDATION, 2, &two, &fixture_error));
+        assert_memory_equal(one.position_loss, two.position_loss, (size_t)one.n_positions * sizeof(double));
+        mg_evaluation_free(&one);
+        mg_evaluation_free(&two);
+        assert_close(fixture_step(often), fixture_step(never), 0);
+    }
+    assert_same_weights(often, never);
+    mg_trainer_free(often);
+    mg_trainer_free(never);
+    mg_corpus_free(corpus);
+}
+
+static void test_threads_change_nothing(void **state) {
+    (void)state;
+    mg_corpus *corpus = fixture_corpus();
+    mg_train_options options = fixture_options();
+    mg_trainer *one = fixture_trainer(&options, corpus), *three = fixture_trainer(&options, corpus);
+    mg_set_threads(1);
+    for (int i = 0; i < 5; i++) fixture_step(one);
+    mg_set_threads(3);
+    for (int i = 0; i < 5; i++) fixture_step(three);
+    mg_set_threads(0);
+    assert_same_weights(one, three);
+    mg_trainer_free(one);
+    mg_trainer_free(three);
+    mg_corpus_free(corpus);
+}
+
+static void test_masks_begin_alike(void **state) {
+    (void)state;
+    mg_corpus *corpus = fixture_corpus();
+    mg_train_options causal = fixture_options(), none = causal;
+    none.model.lookahead = MG_LOOKAHEAD_ALL;
+    mg_trainer *a = fixture_trainer(&causal, corpus), *b = fixture_trainer(&none, corpus);
+    assert_same_weights(a, b);
+    fixture_step(a);
+    fixture_step(b);
+    const mg_params *p = mg_gpt_params(mg_trainer_model(a)), *q = mg_gpt_params(mg_trainer_model(b));
+    assert_memory_not_equal(p->values, q->values, (size_t)p->size * sizeof *p->values);
+    mg_trainer_free(a);
+    mg_trainer_free(b);
+    mg_corpus_free(corpus);
+}
+
+/* A checkpoint view copied into a second trainer: uninterrupted = resumed, and not = weights alone. */
+static void test_restored_goes_on(void **state) {
+    (void)state;
+    mg_corpus *corpus = fixture_corpus();
+    mg_train_options options = fixture_options();
+    mg_trainer *first = fixture_trainer(&options, corpus), *resumed = fixture_trainer(&options, corpus),
+               *cold = fixture_trainer(&options, corpus);
+    for (int i = 0; i < 7; i++) fixture_step(first);
+    mg_checkpoint checkpoint = mg_trainer_checkpoint(first);
+    assert_ok(mg_trainer_restore(resumed, &checkpoint, &fixture_error));
+    assert_ok(mg_trainer_take_weights(cold, &checkpoint, &fixture_error));
+    assert_int_equal(mg_trainer_steps_done(resumed), 7);
+    assert_int_equal(mg_trainer_steps_done(cold), 0);
+    for (int i = 0; i < 7; i++) {
+        assert_close(fixture_step(first), fixture_step(resumed), 0);
+        fixture_step(cold);
+    }
+    assert_same_weights(first, resumed);
+    const mg_params *p = mg_gpt_params(mg_trainer_model(first)), *q = mg_gpt_params(mg_trainer_model(cold));
+    assert_memory_not_equal(p->values, q->values, (size_t)p->size * sizeof *p->values);
+    mg_trainer_free(first);
+    mg_trainer_free(resumed);
+    mg_trainer_free(cold);
+    mg_corpus_free(corpus);
+}
+
+static void refuses(const mg_corpus *corpus, const mg_checkpoint *checkpoint, mg_train_options options,
+                    const char *name) {
+    mg_trainer *trainer = fixture_trainer(&options, corpus);
+    assert_int_equal(mg_trainer_restore(trainer, checkpoint, &fixture_error), MG_ERR_STATE);
+    assert_says(fixture_error.message, name);
+    mg_trainer_free(trainer);
+}
+
+static void test_another_runs_checkpoint_is_refused(void **state) {
+    (void)state;
+    mg_corpus *corpus = fixture_corpus();
+    const mg_train_options options = fixture_options();
+    mg_trainer *first = fixture_trainer(&options, corpus);
+    mg_checkpoint checkpoint = mg_trainer_checkpoint(first);
+    mg_train_options other = options;
+    other.seed++;
+    refuses(corpus, &checkpoint, other, "--seed");
+    other = options;
+    other.schedule.lr *= 2;
+    refuses(corpus, &checkpoint, other, "--lr");
+    other = options;
+    other.beta2 = 0.5;
+    refuses(corpus, &checkpoint, other, "--beta2");
+    other = options;
+    other.model.lookahead = 1;
+    refuses(corpus, &checkpoint, other, "--lookahead");
+    other = options;
+    other.model.n_embd = 32;
+    refuses(corpus, &checkpoint, other, "wte");
+    checkpoint.train.data_hash++;
+    refuses(corpus, &checkpoint, options, "the data");
+    mg_trainer_free(first);
+    mg_corpus_free(corpus);
+}
+
+static void test_nan_stops_before_the_update(void **state) {
+    (void)state;
+    mg_corpus *corpus = fixture_corpus();
+    mg_train_options options = fixture_options();
+    mg_trainer *trainer = fixture_trainer(&options, corpus);
+    fixture_step(trainer);
+    mg_params *params = mg_gpt_params(mg_trainer_model(trainer));
+    mg_real held = params->values[0];
+    params->values[0] = (mg_real)NAN;
+    mg_real second = params->values[1];
+    mg_step step;
+    assert_int_equal(mg_trainer_step(trainer, &step, &fixture_error), MG_ERR_STATE);
+    assert_says(fixture_error.message, "step 1");
+    assert_says(fixture_error.message, "not a number");
+    assert_int_equal(mg_trainer_steps_done(trainer), 1);
+    assert_true(params->values[1] == second);
+    params->values[0] = held; /* nothing of the bad step is left: it goes on as if it had not been */
+    mg_trainer *other = fixture_trainer(&options, corpus);
+    fixture_step(other);
+    assert_close(fixture_step(trainer), fixture_step(other), 0);
+    assert_same_weights(trainer, other);
+    mg_trainer_free(trainer);
+    mg_trainer_free(other);
+    mg_corpus_free(corpus);
+}
+
+static void test_options_that_cannot_be(void **state) {
+    (void)state;
+    mg_corpus *corpus = fixture_corpus();
+    mg_train_options options = fixture_options();
+    mg_trainer *trainer;
+    options.schedule.min_lr = 1;
+    assert_int_equal(mg_trainer_new(&trainer, &options, corpus, &fixture_error), MG_ERR_INPUT);
+    assert_says(fixture_error.message, "--min-lr");
+    options = fixture_options();
+    options.batch_size = options.grad_accum = 1000000;
+    assert_int_equal(mg_trainer_new(&trainer, &options, corpus, &fixture_error), MG_ERR_INPUT);
+    assert_says(fixture_error.message, "--batch-size");
+    options = fixture_options();
+    options.model.block_size = 4500;
+    assert_int_equal(mg_trainer_new(&trainer, &options, corpus, &fixture_error), MG_ERR_INPUT);
+    assert_null(trainer);
+    mg_corpus_free(corpus);
+}
+
+static void test_alarm(void **state) {
+    (void)state;
+    char text[512];
+    mg_gpt_config causal = mg_gpt_defaults(), none = causal;
+    causal.vocab_size = none.vocab_size = 33;
+    none.lookahead = MG_LOOKAHEAD_ALL;
+    mg_evaluation e = {.loss = 1.39, .floor = 1.38, .gap_error = 0.001};
+    assert_null(mg_evaluation_alarm(&e, &causal, text, sizeof text));
+    e.loss = 0.2;
+    assert_says(mg_evaluation_alarm(&e, &none, text, sizeof text), "mask is not causal");
+    assert_says(mg_evaluation_alarm(&e, &causal, text, sizeof text), "shift");
+    e.loss = 1.378; /* within what chance does */
+    assert_null(mg_evaluation_alarm(&e, &causal, text, sizeof text));
+    e.loss = 4;
+    assert_says(mg_evaluation_alarm(&e, &causal, text, sizeof text), "ln V");
+    e = (mg_evaluation){.loss = 0.05, .floor = NAN, .gap_error = NAN};
+    assert_says(mg_evaluation_alarm(&e, &none, text, sizeof text), "mask is not causal");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_it_learns),
+        cmocka_unit_test(test_micro_batches_make_the_same_step),
+        cmocka_unit_test(test_evaluating_changes_nothing),
+        cmocka_unit_test(test_threads_change_nothing),
+        cmocka_unit_test(test_masks_begin_alike),
+        cmocka_unit_test(test_restored_goes_on),
+        cmocka_unit_test(test_another_runs_checkpoint_is_refused),
+        cmocka_unit_test(test_nan_stops_before_the_update),
+        cmocka_unit_test(test_options_that_cannot_be),
+        cmocka_unit_test(test_alarm),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
