@@ -101,8 +101,8 @@ mg_status mg_run_json_write(const char *path, const mg_run_options *options, con
     mg_status status = put_settings(settings, options, error);
     if (!root || json_object_set_new(root, "settings", settings) != 0)
         status = mg_error_set(error, MG_ERR_INPUT, "the name of the data is not valid UTF-8, which run.json needs");
-    char *text = status == MG_OK ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(digits_needed(options)))
-                                 : NULL;
+    size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION((size_t)digits_needed(options));
+    char *text = status == MG_OK ? json_dumps(root, flags) : NULL;
     if (status == MG_OK) status = text ? replace_file(path, text, error) : MG_ERR_MEMORY;
     free(text);
     json_decref(root);
