@@ -20,6 +20,7 @@ static const command commands[] = {
     {"logits", "The logits of a checkpoint for given ids, as CSV", mg_logits_command},
     {"compare", "Two or more runs side by side", mg_compare_command},
     {"inspect", "What is in a checkpoint, and whether it is whole", mg_inspect_command},
+    {"import", "GPT-2 weights into a checkpoint", mg_import_command},
     {"lab", "Run an experiment, or list them all", mg_lab_command},
     {"bench", "Time training and generation beside the machine's own best", mg_bench_command},
     {NULL, NULL, NULL},

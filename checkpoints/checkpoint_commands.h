@@ -3,6 +3,7 @@
 #ifndef MASKGRAD_CHECKPOINT_COMMANDS_H
 #define MASKGRAD_CHECKPOINT_COMMANDS_H
 
+int mg_import_command(int argc, char **argv);
 int mg_inspect_command(int argc, char **argv);
 
 #endif

@@ -49,7 +49,7 @@ static mg_status make_image(const char *path, const mg_checkpoint *c, mg_h5_imag
 
 mg_status mg_checkpoint_save(const char *path, const mg_checkpoint *checkpoint, mg_error *error) {
     int vocab_size = mg_gpt_get_config(checkpoint->gpt)->vocab_size;
-    if (checkpoint->tokenizer && mg_tokenizer_size(checkpoint->tokenizer) != vocab_size)
+    if (checkpoint->tokenizer && mg_tokenizer_size(checkpoint->tokenizer) > vocab_size)
         return mg_error_set(error, MG_ERR_INPUT,
                             "'%s' is not written: the tokenizer has %d tokens, but the model's vocab_size is %d", path,
                             mg_tokenizer_size(checkpoint->tokenizer), vocab_size);

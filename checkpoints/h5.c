@@ -91,10 +91,10 @@ static void begin(mg_h5 *h5, const char *path, mg_error *error) {
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
 }
 
-/* Version bounds 1.8: a superblock that every HDF5 since 2008 reads. CLOSE_STRONG: closing closes everything. */
-static hid_t access_properties(void) {
+/* CLOSE_STRONG: closing closes everything. */
+static hid_t access_properties(H5F_libver_t newest) {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    if (access >= 0 && H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18) >= 0 &&
+    if (access >= 0 && H5Pset_libver_bounds(access, H5F_LIBVER_V18, newest) >= 0 &&
         H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0)
         return access;
     H5Pclose(access);
@@ -119,7 +119,8 @@ mg_status mg_h5_create(mg_h5 *h5, const char *path, mg_h5_image *image, size_t u
 
     H5FD_file_image_callbacks_t callbacks = {image_allocate, image_copy, image_grow, image_keep,
                                              user_copy,      user_free,  image};
-    hid_t access = access_properties(), creation = H5Pcreate(H5P_FILE_CREATE);
+    /* Version bounds 1.8: a superblock that every HDF5 since 2008 reads. */
+    hid_t access = access_properties(H5F_LIBVER_V18), creation = H5Pcreate(H5P_FILE_CREATE);
     if (H5Pset_fapl_core(access, STEP, false) >= 0 && H5Pset_file_image_callbacks(access, &callbacks) >= 0 &&
         H5Pset_userblock(creation, user_block) >= 0 && keep_order(creation) >= 0)
         h5->file = H5Fcreate(path, H5F_ACC_TRUNC, creation, access);
@@ -148,7 +149,7 @@ mg_status mg_h5_finish(mg_h5 *h5, mg_h5_image *image) {
 
 mg_status mg_h5_open(mg_h5 *h5, const char *path, mg_error *error) {
     begin(h5, path, error);
-    hid_t access = access_properties();
+    hid_t access = access_properties(H5F_LIBVER_LATEST);
     H5Pset_file_locking(access, true, true); /* a file system without locks is no reason to refuse */
     h5->file = H5Fopen(path, H5F_ACC_RDONLY, access);
     mg_h5_reason why = h5->file < 0 ? mg_h5_why() : (mg_h5_reason){""};

@@ -68,6 +68,12 @@ mg_status mg_h5_check_data(const mg_h5 *h5, const char *object, mg_h5_type type,
 mg_status mg_h5_read_data(const mg_h5 *h5, const char *object, mg_h5_type type, int ndim, const ptrdiff_t *dim,
                           void *data);
 
+/* Of a dataset that another program wrote: what it holds ("F32", "F16", "F64", or words for a message), its rank and
+ * the first MG_MAX_DIM of its dimensions, without reading it. */
+mg_status mg_h5_describe_data(const mg_h5 *h5, const char *object, const char **type, int *ndim, ptrdiff_t *dim);
+/* Rows begin to end - 1 of a dataset of floating-point numbers, counted along its first dimension. */
+mg_status mg_h5_read_rows(const mg_h5 *h5, const char *object, ptrdiff_t begin, ptrdiff_t end, mg_real *to);
+
 /* Between the files of this wrapper: the name of a shape, the types, and why the last call of HDF5's failed. */
 mg_shape_text mg_h5_shape(int ndim, const ptrdiff_t *dim);
 hid_t mg_h5_disk_type(mg_h5_type type);

@@ -243,3 +243,59 @@ mg_status mg_h5_read_data(const mg_h5 *h5, const char *object, mg_h5_type type, 
     H5Dclose(set);
     return status;
 }
+
+/* ---- Datasets of other programs ---- */
+
+static const char *float_type(hid_t set) {
+    hid_t type = H5Dget_type(set);
+    if (type < 0) return "an unknown type";
+    size_t bytes = H5Tget_size(type);
+    const char *name = H5Tget_class(type) != H5T_FLOAT ? "no floating-point numbers"
+                       : bytes == 4                    ? "F32"
+                       : bytes == 2                    ? "F16"
+                       : bytes == 8                    ? "F64"
+                                                       : "unusual floating-point numbers";
+    H5Tclose(type);
+    return name;
+}
+
+mg_status mg_h5_describe_data(const mg_h5 *h5, const char *object, const char **type, int *ndim, ptrdiff_t *dim) {
+    hid_t set = open_data(h5, object);
+    if (set < 0) return MG_ERR_FORMAT;
+    hsize_t size[H5S_MAX_RANK];
+    hid_t space = H5Dget_space(set);
+    *ndim = space < 0 ? -1 : H5Sget_simple_extent_dims(space, size, NULL);
+    for (int i = 0; i < *ndim && i < MG_MAX_DIM; i++) dim[i] = size[i] < PTRDIFF_MAX ? (ptrdiff_t)size[i] : PTRDIFF_MAX;
+    *type = float_type(set);
+    if (space >= 0) H5Sclose(space);
+    H5Dclose(set);
+    return *ndim >= 0 ? MG_OK : mg_h5_error(h5, "the dataset %s is damaged: it has no shape", object);
+}
+
+static mg_status read_rows(const mg_h5 *h5, const char *object, hid_t set, ptrdiff_t begin, ptrdiff_t end,
+                           mg_real *to) {
+    hsize_t start[H5S_MAX_RANK] = {(hsize_t)begin}, count[H5S_MAX_RANK];
+    hid_t from = H5Dget_space(set);
+    int rank = H5Sget_simple_extent_dims(from, count, NULL);
+    if (rank < 1 || begin < 0 || end <= begin || (hsize_t)end > count[0]) {
+        H5Sclose(from);
+        return mg_h5_error(h5, "the dataset %s has no rows %td to %td", object, begin, end);
+    }
+    count[0] = (hsize_t)(end - begin);
+    hid_t memory = H5Screate_simple(rank, count, NULL);
+    herr_t read = H5Sselect_hyperslab(from, H5S_SELECT_SET, start, NULL, count, NULL);
+    if (read >= 0) read = H5Dread(set, mg_h5_memory_type(MG_H5_FLOAT32), memory, from, H5P_DEFAULT, to);
+    mg_status status = read >= 0 ? MG_OK : read_failed(h5, object);
+    H5Sclose(memory);
+    H5Sclose(from);
+    return status;
+}
+
+mg_status mg_h5_read_rows(const mg_h5 *h5, const char *object, ptrdiff_t begin, ptrdiff_t end, mg_real *to) {
+    hid_t set = open_data(h5, object);
+    if (set < 0) return MG_ERR_FORMAT;
+    mg_status status = check_storage(h5, object, set);
+    if (status == MG_OK) status = read_rows(h5, object, set, begin, end, to);
+    H5Dclose(set);
+    return status;
+}

@@ -55,7 +55,8 @@ mg_status mg_tokenizer_h5_write(const mg_h5 *h5, const mg_tokenizer *tokenizer) 
     return status;
 }
 
-mg_status mg_tokenizer_h5_kind(const mg_h5 *h5, int vocab_size, mg_tokenizer_kind *kind) {
+/* The kind and the number of tokens. */
+static mg_status read_kind(const mg_h5 *h5, int vocab_size, mg_tokenizer_kind *kind, int *n) {
     char name[32];
     int64_t size = 0;
     mg_status status = mg_h5_read_text(h5, MG_TOKENIZER_GROUP, "kind", name, sizeof name);
@@ -63,10 +64,16 @@ mg_status mg_tokenizer_h5_kind(const mg_h5 *h5, int vocab_size, mg_tokenizer_kin
     if (status != MG_OK) return status;
     if (mg_tokenizer_kind_parse(kind, name, NULL) != MG_OK)
         return mg_h5_error(h5, "the tokenizer is of the unknown kind '%s'", name);
-    if (size != vocab_size)
+    if (size < 1 || size > vocab_size)
         return mg_h5_error(h5, "the tokenizer has %" PRId64 " tokens, but the model's vocab_size is %d", size,
                            vocab_size);
+    *n = (int)size;
     return MG_OK;
+}
+
+mg_status mg_tokenizer_h5_kind(const mg_h5 *h5, int vocab_size, mg_tokenizer_kind *kind) {
+    int n;
+    return read_kind(h5, vocab_size, kind, &n);
 }
 
 /* The tokens from their bytes and n + 1 offsets, which must rise from 0 to n_bytes. */
@@ -120,7 +127,7 @@ static mg_status read_merges(const mg_h5 *h5, int n, mg_tokenizer **tokenizer) {
     if (status == MG_OK) status = made(h5, mg_tokenizer_new_gpt2(tokenizer, merges, (size_t)length, &why), &why);
     mg_free(merges);
     if (status != MG_OK || mg_tokenizer_size(*tokenizer) == n) return status;
-    status = mg_h5_error(h5, "%s makes %d tokens, but the model's vocab_size is %d", merges_path,
+    status = mg_h5_error(h5, "%s makes %d tokens, but the tokenizer's size is %d", merges_path,
                          mg_tokenizer_size(*tokenizer), n);
     mg_tokenizer_free(*tokenizer);
     *tokenizer = NULL;
@@ -130,15 +137,16 @@ static mg_status read_merges(const mg_h5 *h5, int n, mg_tokenizer **tokenizer) {
 mg_status mg_tokenizer_h5_read(const mg_h5 *h5, int vocab_size, mg_tokenizer **tokenizer) {
     *tokenizer = NULL;
     mg_tokenizer_kind kind;
+    int n;
     mg_error why = {0};
-    mg_status status = mg_tokenizer_h5_kind(h5, vocab_size, &kind);
+    mg_status status = read_kind(h5, vocab_size, &kind, &n);
     if (status != MG_OK) return status;
     switch (kind) {
-    case MG_TOKENIZER_GPT2: return read_merges(h5, vocab_size, tokenizer);
-    case MG_TOKENIZER_NONE: return made(h5, mg_tokenizer_new(tokenizer, kind, vocab_size, NULL, &why), &why);
+    case MG_TOKENIZER_GPT2: return read_merges(h5, n, tokenizer);
+    case MG_TOKENIZER_NONE: return made(h5, mg_tokenizer_new(tokenizer, kind, n, NULL, &why), &why);
     case MG_TOKENIZER_CHAR:
     case MG_TOKENIZER_WORD:
     case MG_TOKENIZER_GRAMMAR: break;
     }
-    return read_tokens(h5, kind, vocab_size, tokenizer);
+    return read_tokens(h5, kind, n, tokenizer);
 }

@@ -1,0 +1,126 @@
+#include "gpt2_config.h"
+
+#include "quote.h"
+#include "read_text.h"
+#include "weights.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <jansson.h>
+
+typedef struct reader {
+    const char *path;
+    const json_t *json;
+    mg_error *error;
+} reader;
+
+static mg_status refuse(const reader *r, const char *format, ...) MG_PRINTF(2, 3);
+static mg_status refuse(const reader *r, const char *format, ...) {
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    return mg_error_set(r->error, MG_ERR_FORMAT, "'%s': %s", r->path, text);
+}
+
+/* NULL where the key is missing or null, which mean the same here. */
+static const json_t *get(const reader *r, const char *key) {
+    const json_t *value = json_object_get(r->json, key);
+    return json_is_null(value) ? NULL : value;
+}
+
+static mg_status read_size(const reader *r, const char *key, int *size) {
+    const json_t *value = get(r, key);
+    if (!value) return refuse(r, "%s is missing", key);
+    if (!json_is_integer(value)) return refuse(r, "%s is not an integer", key);
+    json_int_t number = json_integer_value(value);
+    if (number < 1 || number > INT_MAX)
+        return refuse(r, "%s is %" JSON_INTEGER_FORMAT ", which is no possible size", key, number);
+    *size = (int)number;
+    return MG_OK;
+}
+
+static mg_status read_flag(const reader *r, const char *key, bool otherwise, bool *flag) {
+    const json_t *value = get(r, key);
+    *flag = value ? json_is_true(value) : otherwise;
+    return !value || json_is_boolean(value) ? MG_OK : refuse(r, "%s is neither true nor false", key);
+}
+
+static mg_status check_text(const reader *r, const char *key, const char *value, const char *expected,
+                            const char *other, const char *why) {
+    if (strcmp(value, expected) == 0 || strcmp(value, other) == 0) return MG_OK;
+    return refuse(r, "%s is %s, but %s", key, mg_quote((mg_token){value, strlen(value)}).text, why);
+}
+
+static mg_status check_kind(const reader *r) {
+    const json_t *type = get(r, "model_type"), *activation = get(r, "activation_function");
+    if (!json_is_string(type)) return refuse(r, "model_type is missing: it should be \"gpt2\"");
+    mg_status status = check_text(r, "model_type", json_string_value(type), "gpt2", "gpt2",
+                                  "only models of the type 'gpt2' can be imported");
+    if (status != MG_OK || !activation) return status;
+    if (!json_is_string(activation)) return refuse(r, "activation_function is not a text");
+    return check_text(r, "activation_function", json_string_value(activation), "gelu_new", "gelu_pytorch_tanh",
+                      "this library has GPT-2's own alone, 'gelu_new': the tanh form of GELU");
+}
+
+static mg_status refuse_flag(const reader *r, const char *key, const char *why) {
+    bool on = false;
+    mg_status status = read_flag(r, key, false, &on);
+    return status == MG_OK && on ? refuse(r, "%s is true, but %s", key, why) : status;
+}
+
+static mg_status check_inner(const reader *r, const mg_gpt_config *config) {
+    if (!get(r, "n_inner")) return MG_OK;
+    int inner = 0;
+    mg_status status = read_size(r, "n_inner", &inner);
+    if (status != MG_OK || inner == 4 * (int64_t)config->n_embd) return status;
+    return refuse(r, "n_inner is %d, but only 4 times n_embd, which is %d here, can be imported", inner,
+                  4 * config->n_embd);
+}
+
+static mg_status read_eps(const reader *r, double *eps) {
+    const json_t *value = get(r, "layer_norm_epsilon");
+    if (value && !json_is_number(value)) return refuse(r, "layer_norm_epsilon is not a number");
+    *eps = value ? json_number_value(value) : 1e-5;
+    return MG_OK;
+}
+
+static mg_status read_all(const reader *r, mg_gpt_config *config, bool *tied) {
+    *config = mg_gpt_defaults();
+    if (!json_is_object(r->json)) return refuse(r, "is not a JSON object");
+    mg_status status = check_kind(r);
+    if (status == MG_OK) status = read_size(r, "n_layer", &config->n_layer);
+    if (status == MG_OK) status = read_size(r, "n_head", &config->n_head);
+    if (status == MG_OK) status = read_size(r, "n_embd", &config->n_embd);
+    if (status == MG_OK) status = read_size(r, "vocab_size", &config->vocab_size);
+    /* n_ctx is its older name. */
+    const char *context = !get(r, "n_positions") && get(r, "n_ctx") ? "n_ctx" : "n_positions";
+    if (status == MG_OK) status = read_size(r, context, &config->block_size);
+    if (status == MG_OK) status = read_eps(r, &config->eps);
+    if (status == MG_OK) status = read_flag(r, "scale_attn_weights", true, &config->scale);
+    if (status == MG_OK) status = read_flag(r, "tie_word_embeddings", true, tied);
+    if (status == MG_OK)
+        status = refuse_flag(r, "scale_attn_by_inverse_layer_idx", "this library scales all layers' scores alike");
+    if (status == MG_OK) status = refuse_flag(r, "add_cross_attention", "this library has decoders alone");
+    mg_error why = {0};
+    if (status == MG_OK && mg_gpt_config_check(config, &why) != MG_OK) status = refuse(r, "%s", why.message);
+    return status == MG_OK ? check_inner(r, config) : status;
+}
+
+mg_status mg_gpt2_config_read(const char *path, mg_gpt_config *config, bool *tied, mg_error *error) {
+    char *text;
+    size_t length;
+    mg_status status = mg_refuse_lfs_pointer(path, error);
+    if (status == MG_OK) status = mg_read_text(path, &text, &length, error);
+    if (status != MG_OK) return status;
+    json_error_t why;
+    json_t *json = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why);
+    reader r = {path, json, error};
+    status = json ? read_all(&r, config, tied) : refuse(&r, "line %d, column %d: %s", why.line, why.column, why.text);
+    json_decref(json);
+    mg_free(text);
+    return status;
+}

@@ -1,0 +1,56 @@
+#include "gpt2_folder.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Whether the folder has the file; then *path names it. */
+static bool find(mg_gpt2_path *path, const char *folder, const char *name) {
+    struct stat about;
+    size_t length = strlen(folder);
+    const char *slash = length > 0 && folder[length - 1] == '/' ? "" : "/";
+    int needed = snprintf(path->text, sizeof path->text, "%s%s%s", folder, slash, name);
+    if (needed < (int)sizeof path->text && stat(path->text, &about) == 0) return true;
+    path->text[0] = '\0';
+    return false;
+}
+
+static mg_status check_folder(const char *folder, mg_error *error) {
+    struct stat about;
+    if (stat(folder, &about) != 0)
+        return mg_error_set(error, MG_ERR_IO, "'%s' cannot be read: %s", folder, strerror(errno));
+    if (S_ISDIR(about.st_mode)) return MG_OK;
+    return mg_error_set(error, MG_ERR_IO, "'%s' is a file: give the folder with config.json and model.safetensors",
+                        folder);
+}
+
+static mg_status no_weights(const char *folder, mg_error *error) {
+    mg_gpt2_path path;
+    if (find(&path, folder, "model.safetensors.index.json"))
+        return mg_error_set(error, MG_ERR_FORMAT,
+                            "'%s' holds a sharded model, cut into several files: only one model.safetensors can be "
+                            "imported",
+                            folder);
+    if (find(&path, folder, "pytorch_model.bin") || find(&path, folder, "pytorch_model.bin.index.json"))
+        return mg_error_set(error, MG_ERR_FORMAT,
+                            "'%s' is a pickle, which is a program to be run: it is not read; get the same weights as "
+                            "model.safetensors",
+                            path.text);
+    return mg_error_set(error, MG_ERR_FORMAT, "'%s' has neither model.safetensors nor tf_model.h5", folder);
+}
+
+mg_status mg_gpt2_folder_find(mg_gpt2_folder *found, const char *folder, mg_error *error) {
+    mg_status status = check_folder(folder, error);
+    if (status != MG_OK) return status;
+    if (!find(&found->config, folder, "config.json"))
+        return mg_error_set(error, MG_ERR_FORMAT, "'%s' has no config.json, which tells the model's sizes", folder);
+    found->keras = false;
+    if (!find(&found->weights, folder, "model.safetensors")) {
+        found->keras = find(&found->weights, folder, "tf_model.h5");
+        if (!found->keras) return no_weights(folder, error);
+    }
+    if (!find(&found->merges, folder, "merges.txt")) find(&found->merges, folder, "vocab.bpe");
+    if (!find(&found->vocab, folder, "vocab.json")) find(&found->vocab, folder, "encoder.json");
+    return MG_OK;
+}

@@ -1,0 +1,45 @@
+/* GPT-2 weights into a checkpoint: from the folder of files that Hugging Face publishes. */
+#ifndef MASKGRAD_GPT2_IMPORT_H
+#define MASKGRAD_GPT2_IMPORT_H
+
+#include "checkpoint.h"
+#include "weights.h"
+
+typedef enum mg_import_fate {
+    MG_IMPORT_MATCHED,
+    MG_IMPORT_SKIPPED, /* a tensor that the model has no use for; `text` says why */
+    MG_IMPORT_MISSING,
+    MG_IMPORT_NOTICE /* something else worth knowing, in `text` */
+} mg_import_fate;
+
+typedef struct mg_import_event {
+    mg_import_fate fate;
+    const mg_param_spec *parameter; /* of the model, if matched or missing */
+    const mg_weight *weight;        /* of the file, if matched or skipped */
+    const char *text;
+} mg_import_event;
+
+typedef struct mg_import_options {
+    bool allow_nan; /* also take numbers that are NaN or infinite */
+    void (*tell)(const mg_import_event *event, void *user);
+    void *user;
+} mg_import_options;
+
+/* Read the folder. *checkpoint (weights and tokenizer, of the kind NONE without merges) is the caller's. The numbers go
+ * straight into the model's parameters. Every parameter must be there once, in its shape; on failure *checkpoint is
+ * empty and the error names the file and the tensor. */
+MG_API mg_status mg_gpt2_import(const char *folder, const mg_import_options *options, mg_checkpoint *checkpoint,
+                                mg_error *error);
+
+/* What a model computes, in short: a matrix read transposed, or a layer out of place, passes every check of shapes and
+ * shows here. */
+enum { MG_FINGERPRINT_IDS = 8, MG_FINGERPRINT_LOGITS = 4 };
+typedef struct mg_fingerprint {
+    int n_ids, ids[MG_FINGERPRINT_IDS]; /* the prompt */
+    uint64_t hash;                      /* FNV-1a of the bits of all logits; of one build and one BLAS kernel */
+    int n_logits;
+    double logits[MG_FINGERPRINT_LOGITS]; /* of the first ids, behind the whole prompt */
+} mg_fingerprint;
+MG_API mg_status mg_gpt_fingerprint(mg_gpt *gpt, mg_fingerprint *fingerprint, mg_error *error);
+
+#endif

@@ -1,0 +1,95 @@
+/* tf_model.h5: Keras's layout. Each weight is a dataset whose path says what it is, but the groups in front differ from
+ * version to version: /transformer/tfgp_t2lm_head_model/transformer/h_._0/attn/c_attn/weight:0. So the whole file is
+ * walked, and the end of a path makes the name. */
+#include "weights.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { LONGEST_PATH = 255 };
+
+/* "weight:0" is "weight"; a layer norm's "gamma" and an embedding's "embeddings" are weights too. */
+static void add_component(char *key, size_t size, const char *component, size_t length) {
+    static const char *const other_names[][2] = {{"gamma", "weight"}, {"beta", "bias"}, {"embeddings", "weight"}};
+    char name[LONGEST_PATH + 1];
+    snprintf(name, sizeof name, "%.*s", (int)length, component);
+    char *colon = strchr(name, ':');
+    if (colon) *colon = '\0';
+    const char *ours = name;
+    for (size_t i = 0; i < sizeof other_names / sizeof *other_names; i++)
+        if (strcmp(name, other_names[i][0]) == 0) ours = other_names[i][1];
+    size_t used = strlen(key);
+    snprintf(key + used, size - used, "%s%s", used ? "." : "", ours);
+}
+
+/* "…/h_._3/ln_1/gamma:0" is "h.3.ln_1.weight"; without a layer, the last two components count. */
+static void make_key(const char *path, char *key, size_t size) {
+    static const char layer[] = "/h_._";
+    const char *found = strstr(path, layer), *last = strrchr(path, '/');
+    key[0] = '\0';
+    const char *component;
+    if (found) {
+        snprintf(key, size, "h");
+        component = found + strlen(layer);
+    } else {
+        const char *c = last;
+        while (c > path && *--c != '/') continue;
+        component = c < last ? c + 1 : last + 1;
+    }
+    while (*component) {
+        size_t length = strcspn(component, "/");
+        if (length) add_component(key, size, component, length);
+        component += length + (component[length] == '/');
+    }
+}
+
+static mg_status add(mg_weights *w, const char *path) {
+    enum { MOST = 1 << 14 };
+    if (w->n == MOST) return mg_weights_error(w, "holds more than %d datasets: it is not a GPT-2", MOST);
+    mg_weight *grown = mg_alloc_grow(w->weight, (size_t)w->n, (size_t)w->n + 1, sizeof *grown, "the list of tensors",
+                                     w->error);
+    if (!grown) return MG_ERR_MEMORY;
+    w->weight = grown;
+    mg_weight *weight = &w->weight[w->n++];
+    *weight = (mg_weight){.name = mg_strdup(path, w->error)};
+    char key[2 * LONGEST_PATH];
+    make_key(path, key, sizeof key);
+    weight->key = mg_strdup(key, w->error);
+    if (!weight->name || !weight->key) return MG_ERR_MEMORY;
+    mg_status status = mg_h5_describe_data(&w->h5, path, &weight->type, &weight->ndim, weight->dim);
+    weight->readable = status == MG_OK && weight->type[0] == 'F';
+    return status;
+}
+
+typedef struct walk {
+    mg_weights *weights;
+    mg_status status;
+} walk;
+
+/* Called once for each object that hard links reach; what the optimiser kept has the weights' names. */
+static herr_t visit(hid_t file, const char *name, const H5O_info_t *info, void *user) {
+    (void)file;
+    walk *w = user;
+    char path[LONGEST_PATH + 1];
+    if (info->type != H5O_TYPE_DATASET || strncmp(name, "optimizer_weights/", 18) == 0) return 0;
+    if (snprintf(path, sizeof path, "/%s", name) >= (int)sizeof path)
+        w->status = mg_weights_error(w->weights, "a dataset's path is longer than %d bytes", LONGEST_PATH);
+    else
+        w->status = add(w->weights, path);
+    return w->status != MG_OK;
+}
+
+static mg_status read_rows(const mg_weights *w, const mg_weight *weight, ptrdiff_t begin, ptrdiff_t end, mg_real *to) {
+    return mg_h5_read_rows(&w->h5, weight->name, begin, end, to);
+}
+
+mg_status mg_keras_open(mg_weights *weights, const char *path, mg_error *error) {
+    *weights = (mg_weights){.path = path, .error = error, .read = read_rows, .fd = -1};
+    mg_status status = mg_refuse_lfs_pointer(path, error);
+    if (status == MG_OK) status = mg_h5_open(&weights->h5, path, error);
+    if (status != MG_OK) return status;
+    walk w = {weights, MG_OK};
+    if (H5Ovisit2(weights->h5.file, H5_INDEX_NAME, H5_ITER_INC, visit, &w, H5O_INFO_BASIC) < 0 && w.status == MG_OK)
+        return mg_weights_error(weights, "is damaged: its objects cannot be listed (%s)", mg_h5_why().text);
+    return w.status;
+}

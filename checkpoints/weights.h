@@ -1,0 +1,48 @@
+/* The tensors of a file that another program wrote. Opening it reads and checks their description; their numbers are
+ * read when they are asked for, into the caller's memory, so that a model is in memory once. */
+#ifndef MASKGRAD_WEIGHTS_H
+#define MASKGRAD_WEIGHTS_H
+
+#include "h5.h"
+
+typedef struct mg_weight {
+    char *name;       /* as it stands in the file */
+    char *key;        /* in PyTorch's spelling, "transformer.h.0.attn.c_attn.weight"; may be `name` itself */
+    const char *type; /* "F32" */
+    bool readable;    /* false: numbers of this type can only be skipped */
+    int ndim;
+    ptrdiff_t dim[MG_MAX_DIM]; /* the first MG_MAX_DIM of ndim */
+    uint64_t begin, end;       /* safetensors: its bytes, counted from the first of all data */
+} mg_weight;
+
+typedef struct mg_weights mg_weights;
+struct mg_weights {
+    const char *path; /* for messages */
+    mg_error *error;
+    ptrdiff_t n;
+    mg_weight *weight;
+    mg_status (*read)(const mg_weights *, const mg_weight *, ptrdiff_t begin, ptrdiff_t end, mg_real *to);
+    int fd;         /* safetensors */
+    uint64_t start; /* of all data in the file */
+    mg_h5 h5;       /* Keras */
+};
+
+/* Open a file of one kind. *weights keeps `path` and `error`. A file that is not what it should be is MG_ERR_FORMAT in
+ * one sentence, and a git-lfs pointer in its place is called one. Close it in any case. */
+mg_status mg_safetensors_open(mg_weights *weights, const char *path, mg_error *error);
+mg_status mg_keras_open(mg_weights *weights, const char *path, mg_error *error);
+void mg_weights_close(mg_weights *weights);
+
+/* Rows begin to end − 1, counted along the first dimension. */
+static inline mg_status mg_weights_read(const mg_weights *weights, const mg_weight *weight, ptrdiff_t begin,
+                                        ptrdiff_t end, mg_real *to) {
+    return weights->read(weights, weight, begin, end, to);
+}
+/* Fill the error: "'PATH': ..." and return MG_ERR_FORMAT. */
+mg_status mg_weights_error(const mg_weights *weights, const char *format, ...) MG_PRINTF(2, 3);
+mg_shape_text mg_weight_shape(const mg_weight *weight);
+
+/* What git leaves where a large file was not fetched: MG_ERR_FORMAT that says so. MG_ERR_IO for what cannot be read. */
+mg_status mg_refuse_lfs_pointer(const char *path, mg_error *error);
+
+#endif
