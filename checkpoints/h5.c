@@ -122,7 +122,8 @@ mg_status mg_h5_create(mg_h5 *h5, const char *path, mg_h5_image *image, size_t u
     /* Version bounds 1.8: a superblock that every HDF5 since 2008 reads. */
     hid_t access = access_properties(H5F_LIBVER_V18), creation = H5Pcreate(H5P_FILE_CREATE);
     if (H5Pset_fapl_core(access, STEP, false) >= 0 && H5Pset_file_image_callbacks(access, &callbacks) >= 0 &&
-        H5Pset_userblock(creation, user_block) >= 0 && keep_order(creation) >= 0)
+        H5Pset_userblock(creation, user_block) >= 0 && H5Pset_obj_track_times(creation, false) >= 0 &&
+        keep_order(creation) >= 0)
         h5->file = H5Fcreate(path, H5F_ACC_TRUNC, creation, access);
     mg_status status = h5->file >= 0 ? MG_OK
                                      : mg_h5_error(h5, "HDF5 cannot make a file in memory: %s", mg_h5_why().text);
