@@ -193,7 +193,7 @@ def make_variants(out, size):
     for name, middle, embeddings in (("keras", "transformer/tfgp_t2lm_head_model/transformer", False),
                                      ("keras-embeddings", "transformer/tf_gpt2_model_1/transformer", True)):
         write_keras(os.path.join(variant(name), "tf_model.h5"), weights, middle, embeddings)
-    padded = dict(size, vocab_size=264)
+    padded = dict(size, vocab_size=max(264, size["vocab_size"]))
     text_weights = make_weights(padded, 0.5)
     write_tokenizer(variant("text", text_weights, text_weights, padded))
 
