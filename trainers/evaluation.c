@@ -153,8 +153,8 @@ const char *mg_evaluation_alarm(const mg_evaluation *evaluation, const mg_gpt_co
     if (evaluation->loss > uniform + 0.1) {
         snprintf(
             text, size,
-            "the loss %.4f is above ln V = %.4f, that of guessing: the learning rate may be too high, or the data is "
-            "not what the model was trained on",
+            "the loss %.4f is above ln V = %.4f, that of guessing: the learning rate may be too high, or the data or "
+            "the mask is not what the model was trained with",
             evaluation->loss, uniform);
         return text;
     }

@@ -53,8 +53,8 @@ static mg_status put_settings(json_t *settings, const mg_run_options *options, m
 }
 
 /* How many digits every real setting needs to read back as itself: 15 unless one is odd, so that 0.1 stays 0.1. */
-static int digits_needed(const mg_run_options *options) {
-    int digits = 15;
+static size_t digits_needed(const mg_run_options *options) {
+    size_t digits = 15;
     char text[64];
     for (const mg_flag *const *table = mg_run_flags; *table; table++)
         for (const mg_flag *flag = *table; !mg_flag_is_end(flag); flag++) {
@@ -62,7 +62,7 @@ static int digits_needed(const mg_run_options *options) {
             mg_flag_format(flag, options, text, sizeof text);
             double value = strtod(text, NULL);
             for (; digits < 17; digits++) {
-                snprintf(text, sizeof text, "%.*g", digits, value);
+                snprintf(text, sizeof text, "%.*g", (int)digits, value);
                 if (strtod(text, NULL) == value) break;
             }
         }

@@ -58,6 +58,11 @@ same_run full threads
 train "${tiny[@]}" --eval-interval 7 --log-interval 1 --out-dir evaluated >/dev/null 2>&1
 cmp <(without_seconds full | grep ,train,) <(without_seconds evaluated | grep ,train,) || fail "evaluating changed the run"
 
+# ---- All defaults that a folder has to hold ----
+status 0 train --data "$data" --grammar-size 2000 --max-iters 2 --eval-iters 1 --out-dir defaults
+status 0 train --resume --out-dir defaults --max-iters 3
+[ "$(grep -c ,train, defaults/log.csv)" = 3 ] || fail "two steps and one more"
+
 # ---- Default folder, and not over another run ----
 status 0 train "${tiny[@]}" --mask none
 [ -f runs/frases-none/checkpoint.h5 ] || fail "the default folder"
