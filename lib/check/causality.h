@@ -31,9 +31,10 @@ typedef struct mg_causality {
     char reason[192];     /* the verdict in one sentence */
 } mg_causality;
 
-/* ids (T), T at most block_size. The model is left as it was, bit for bit, gradients included; nothing of it may be in
- * use elsewhere meanwhile. MG_ERR_MEMORY; *result then holds nothing. An operation inside that finds no memory goes to
- * the failure handler: one that jumps out leaves the check's own memory behind, and a model fit only for freeing. */
+/* ids (T), T at most block_size; it takes 4 T forward passes and T backward ones. The model is left as it was, bit for
+ * bit, gradients included; nothing of it may be in use elsewhere meanwhile. MG_ERR_MEMORY; *result then holds nothing.
+ * An operation inside that finds no memory goes to the failure handler: one that jumps out leaves the check's own
+ * memory behind, and a model fit only for freeing. */
 MG_API mg_status mg_causality_of_gpt(mg_causality *result, mg_gpt *gpt, const int *ids, ptrdiff_t T, mg_error *error);
 MG_API void mg_causality_free(mg_causality *result);
 /* How many positions ahead anything can get: the layers' furthest lookaheads, added up, and at most T − 1. Influence is
