@@ -5,6 +5,7 @@
 #include "gpt2_folder.h"
 #include "quote.h"
 #include "vocab_json.h"
+#include "weights.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #define MASKGRAD_GPT2_IMPORT_H
 
 #include "checkpoint.h"
-#include "weights.h"
+#include "weight.h"
 
 typedef enum mg_import_fate {
     MG_IMPORT_MATCHED,

@@ -1,6 +1,7 @@
 /* The command `import`. */
 #include "checkpoint_commands.h"
 #include "gpt2_import.h"
+#include "weights.h"
 
 #include <argp.h>
 #include <inttypes.h>

@@ -4,16 +4,7 @@
 #define MASKGRAD_WEIGHTS_H
 
 #include "h5.h"
-
-typedef struct mg_weight {
-    char *name;       /* as it stands in the file */
-    char *key;        /* in PyTorch's spelling, "transformer.h.0.attn.c_attn.weight"; may be `name` itself */
-    const char *type; /* "F32" */
-    bool readable;    /* false: numbers of this type can only be skipped */
-    int ndim;
-    ptrdiff_t dim[MG_MAX_DIM]; /* the first MG_MAX_DIM of ndim */
-    uint64_t begin, end;       /* safetensors: its bytes, counted from the first of all data */
-} mg_weight;
+#include "weight.h"
 
 typedef struct mg_weights mg_weights;
 struct mg_weights {
