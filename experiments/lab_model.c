@@ -18,25 +18,25 @@ static void draw_ids(const mg_lab *lab, lab_model *model) {
     for (int i = 0; i < model->T; i++) model->ids[i] = (int)mg_rng_below(rng, (uint64_t)i, n);
 }
 
-static mg_status encode_prompt(mg_lab *lab, int most, lab_model *model, mg_error *error) {
+mg_status lab_encode_prompt(mg_lab *lab, const mg_tokenizer *tokenizer, int most, int *ids, int *T, mg_error *error) {
     const char *prompt = lab_asked(lab)->prompt;
-    const mg_tokenizer *tokenizer = model->checkpoint.tokenizer;
-    if (!tokenizer)
+    int *all;
+    size_t n;
+    mg_status status = mg_tokenizer_encode(tokenizer, prompt, strlen(prompt), &all, &n, error);
+    if (status) return status;
+    *T = n < (size_t)most ? (int)n : most;
+    memcpy(ids, all, (size_t)*T * sizeof *ids);
+    mg_free(all);
+    if (n == 0) return mg_error_set(error, MG_ERR_INPUT, "--prompt is empty: give a text of at least one token");
+    if (n > (size_t)most) lab_note(lab, "The prompt has %zu tokens; the first %d are looked at.", n, most);
+    return MG_OK;
+}
+
+static mg_status encode_for(mg_lab *lab, lab_model *model, mg_error *error) {
+    if (!model->checkpoint.tokenizer)
         return mg_error_set(error, MG_ERR_STATE, "%s has no tokenizer: it cannot read --prompt",
                             lab_asked(lab)->checkpoint);
-    int *ids;
-    size_t n;
-    mg_status status = mg_tokenizer_encode(tokenizer, prompt, strlen(prompt), &ids, &n, error);
-    if (status) return status;
-    if (n == 0) {
-        mg_free(ids);
-        return mg_error_set(error, MG_ERR_INPUT, "--prompt is empty: give a text of at least one token");
-    }
-    if (n > (size_t)most) lab_note(lab, "The prompt has %zu tokens; the first %d are looked at.", n, most);
-    model->T = n < (size_t)most ? (int)n : most;
-    memcpy(model->ids, ids, (size_t)model->T * sizeof *ids);
-    mg_free(ids);
-    return MG_OK;
+    return lab_encode_prompt(lab, model->checkpoint.tokenizer, model->T, model->ids, &model->T, error);
 }
 
 static void label(mg_lab *lab, lab_model *model) {
@@ -60,7 +60,7 @@ mg_status lab_model_load(mg_lab *lab, int most, lab_model *model, mg_error *erro
     model->ids = mg_arena_alloc(lab->arena, (size_t)most, sizeof *model->ids, "a lab's ids");
     model->T = most;
     if (lab_asked(lab)->prompt)
-        status = encode_prompt(lab, most, model, error);
+        status = encode_for(lab, model, error);
     else
         draw_ids(lab, model);
     if (status) {

@@ -13,11 +13,13 @@ typedef struct lab_model {
 } lab_model;
 
 /* The checkpoint that the user named, or the one in the run folder that the user named. The ids are the prompt's;
- * without a prompt they are drawn from the vocabulary by the seed, which is enough to ask who sees whom. A prompt of
- * more than `most` tokens keeps its first ones, and a note says so. Errors as of mg_checkpoint_load and
- * mg_tokenizer_encode. */
+ * without a prompt they are drawn from the vocabulary by the seed, which is enough to ask who sees whom. Errors as of
+ * mg_checkpoint_load and mg_tokenizer_encode. */
 mg_status lab_model_load(mg_lab *lab, int most, lab_model *model, mg_error *error);
 void lab_model_free(lab_model *model);
+
+/* The ids of --prompt, which was given: its first `most` ones, with a note if there are more. ids has room for them. */
+mg_status lab_encode_prompt(mg_lab *lab, const mg_tokenizer *tokenizer, int most, int *ids, int *T, mg_error *error);
 
 /* (n_layer, n_head, T, T), as long as the lab lives: the attention weights of T ids. */
 mg_real *lab_attention_maps(mg_lab *lab, mg_gpt *gpt, const int *ids, int T);

@@ -34,6 +34,12 @@ double *lab_numbers(mg_lab *lab, ptrdiff_t n) {
     return x;
 }
 
+mg_real *lab_reals(mg_lab *lab, ptrdiff_t n) {
+    mg_real *x = mg_arena_alloc(lab->arena, (size_t)n, sizeof *x, "a lab's numbers");
+    memset(x, 0, (size_t)n * sizeof *x);
+    return x;
+}
+
 const char **lab_token_labels(mg_lab *lab, const mg_tokenizer *tokenizer, const int *ids, ptrdiff_t n) {
     const char **labels = mg_arena_alloc(lab->arena, (size_t)n, sizeof *labels, "a lab's labels");
     for (ptrdiff_t i = 0; i < n; i++) {
@@ -102,7 +108,7 @@ static void compare_windows(lab_training *t) {
     }
 }
 
-static mg_status evaluate(lab_training *t, int step, int eval_iters, mg_error *error) {
+static mg_status evaluate(mg_lab *lab, lab_training *t, int step, int eval_iters, mg_error *error) {
     for (int i = 0; i < t->n_variants; i++) {
         mg_evaluation e;
         mg_status status = mg_trainer_evaluate(t->variant[i].trainer, MG_VALIDATION, eval_iters, &e, error);
@@ -111,6 +117,7 @@ static mg_status evaluate(lab_training *t, int step, int eval_iters, mg_error *e
         mg_evaluation_free(&e);
     }
     t->evaluation_step[t->n_evaluations++] = step;
+    if (t->watch) t->watch(lab, t, t->user);
     return MG_OK;
 }
 
@@ -139,7 +146,8 @@ mg_status lab_train(mg_lab *lab, lab_training *t, const mg_corpus *corpus, const
     mg_status status = set_up(lab, t, corpus, run, error);
     for (int step = 0; status == MG_OK && step <= t->n_steps; step++) {
         if (step % 20 == 0 || step == t->n_steps) show_progress(lab, t, step);
-        if (step % run->eval_interval == 0 || step == t->n_steps) status = evaluate(t, step, run->eval_iters, error);
+        if (step % run->eval_interval == 0 || step == t->n_steps)
+            status = evaluate(lab, t, step, run->eval_iters, error);
         if (status == MG_OK && step < t->n_steps) status = one_step(t, step, error);
     }
     return status;

@@ -21,13 +21,19 @@ typedef struct lab_variant {
     double *validation;       /* at the common evaluation steps */
 } lab_variant;
 
-typedef struct lab_training {
+typedef struct lab_training lab_training;
+struct lab_training {
     int n_variants;
     lab_variant *variant;
     int n_steps, n_evaluations;
     double *evaluation_step; /* n_evaluations: the last one is n_steps */
     long different_tokens;   /* places in which the variants' batches differed, over all steps: 0 if the lab is fair */
-} lab_training;
+
+    /* Called after each evaluation, if not NULL: n_evaluations is how many there were with this one. It may run the
+     * models on tapes of its own, and leaves no gradients behind. */
+    void (*watch)(mg_lab *lab, const lab_training *training, void *user);
+    void *user;
+};
 
 /* Train them all, one step of each in turn. Evaluates every eval_interval steps on eval_iters batches. A loss that is
  * not finite ends the training of the lab with an error. */
@@ -41,6 +47,7 @@ lab_figure *lab_training_figure(mg_lab *lab, const lab_training *training, const
 
 /* n zeros that live as long as the lab. */
 double *lab_numbers(mg_lab *lab, ptrdiff_t n);
+mg_real *lab_reals(mg_lab *lab, ptrdiff_t n);
 /* The tokens of n ids as labels of an axis, white space made visible. */
 const char **lab_token_labels(mg_lab *lab, const mg_tokenizer *tokenizer, const int *ids, ptrdiff_t n);
 /* (T,T): the largest change of a logit in row i when token j is replaced by its successor in the vocabulary. */

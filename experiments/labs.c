@@ -3,6 +3,9 @@
 const lab_row lab_rows[] = {
     {"leak", "What does a model learn when it can read its labels in its input?", lab_leak, LAB_TAKES_DATA,
      &lab_leak_options},
+    {"attention", "What does attention compute, and what does dividing by √d_k do to it?", lab_attention,
+     LAB_TAKES_CHECKPOINT | LAB_TAKES_PROMPT, NULL},
     {"mask", "Why does a mask put −∞ into the scores, and not 0?", lab_mask, 0, NULL},
+    {"dial", "How much of the future is enough?", lab_dial, LAB_TAKES_DATA, &lab_dial_options},
     {NULL, NULL, NULL, 0, NULL},
 };
