@@ -30,7 +30,7 @@ static void set_defaults(void *own) {
     *o = mg_run_defaults();
     o->train.max_iters = 800; /* at this learning rate all that leak have collapsed well before */
     o->train.schedule.lr = 3e-3;
-    o->eval_interval = 100;
+    o->eval_interval = 50;
     o->eval_iters = 5;
 }
 
@@ -101,7 +101,7 @@ static void show_losses(mg_lab *lab, const lab_training *t, const mg_evaluation 
                   reference, isnan(e[CAUSAL].floor) ? "where the causal model ended" : "the honest floor");
     lab_figure *figure = lab_figure_begin(lab, "ends", "Validation loss after training",
                                           (lab_axes){.x = "mask", .y = "loss (nats a token)", .y_from_zero = true});
-    lab_bars(figure, LAB_STEPS, "validation loss", N_MODELS, names, loss);
+    lab_bars(figure, LAB_GREEN, "validation loss", N_MODELS, names, loss);
     if (!isnan(e[CAUSAL].floor)) lab_floor(figure, "best honest predictor", e[CAUSAL].floor);
     lab_figure_end(figure, "The dial is a switch: there is no middle between 0 and 1. One head of one layer that sees "
                            "one token is as good a leak as no mask at all.");

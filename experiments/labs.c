@@ -6,6 +6,8 @@ const lab_row lab_rows[] = {
     {"attention", "What does attention compute, and what does dividing by √d_k do to it?", lab_attention,
      LAB_TAKES_CHECKPOINT | LAB_TAKES_PROMPT, NULL},
     {"mask", "Why does a mask put −∞ into the scores, and not 0?", lab_mask, 0, NULL},
+    {"proof", "Can any token move a prediction that stands before it?", lab_proof,
+     LAB_TAKES_CHECKPOINT | LAB_TAKES_PROMPT, NULL},
     {"dial", "How much of the future is enough?", lab_dial, LAB_TAKES_DATA, &lab_dial_options},
     {NULL, NULL, NULL, 0, NULL},
 };

@@ -1,0 +1,27 @@
+# lab dial: six masks, from causal to none, and one leaky head. A narrow model learns fast enough for a test.
+maskgrad=$1
+set -u
+folder=$(mktemp -d)
+trap 'rm -r "$folder"' EXIT
+cd "$folder" || exit 1
+fail() {
+    echo "FAIL: $*" >&2
+    exit 1
+}
+small="--quick --n-layer 1 --n-head 2 --n-embd 32 --lr 1e-2 --eval-interval 100 --eval-iters 2"
+# shellcheck disable=SC2086
+"$maskgrad" lab dial $small >out.txt 2>err.txt || fail "lab dial: status $?: $(cat err.txt) $(grep -A2 FAIL out.txt)"
+run=runs/lab-dial
+[ "$(grep -c ',pass$' $run/summary.csv)" -eq $(($(wc -l <$run/summary.csv) - 1)) ] || fail "a check does not pass"
+for name in curves losses ends; do [ -s $run/$name.csv ] || fail "$name.csv is missing"; done
+[ "$(wc -l <$run/losses.csv)" -eq 7 ] || fail "the table has no row for each of six masks"
+
+for place in mask leak; do
+    # shellcheck disable=SC2086
+    MASKGRAD_BREAK=dial.$place "$maskgrad" lab dial $small --out-dir broken >out.txt 2>&1
+    [ $? -eq 1 ] || fail "dial.$place: a failed check does not end in status 1"
+done
+# The honest model fails when it sees its label, the leaky one when it does not.
+grep -q '"\?causal: loss above the honest floor (.*,fail$' broken/summary.csv && fail "the honest model fails without cause"
+grep -q 'one head, 1 ahead: loss.*,fail$' broken/summary.csv || fail "dial.leak: the verdict did not turn"
+echo ok
