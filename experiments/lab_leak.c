@@ -40,8 +40,8 @@ static mg_status find_truth(mg_lab *lab, const mg_corpus *corpus, ptrdiff_t T, s
     *truth = (source_truth){.known = corpus->grammar != NULL, .T = T};
     if (!truth->known) return MG_OK;
     truth->floor = lab_numbers(lab, T);
-    double *standard_error = lab_numbers(lab, T);
-    mg_status status = mg_grammar_floor(corpus->grammar, T, truth->floor, standard_error, &truth->exact, error);
+    double standard_error;
+    mg_status status = mg_grammar_floor(corpus->grammar, T, truth->floor, &standard_error, &truth->exact, error);
     if (status) return status;
     for (ptrdiff_t t = 0; t < T; t++) truth->mean += truth->floor[t] / (double)T;
     truth->last = truth->floor[T - 1];

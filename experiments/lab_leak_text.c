@@ -183,12 +183,20 @@ static void append_sentences(text *t, const mg_corpus *corpus, const int *ids, p
     }
 }
 
+/* A sample on lines of its own; the line ends that the model wrote are shown as ↵, many in a row with their number. */
 static void append_text(text *t, const mg_corpus *corpus, const int *ids, ptrdiff_t n) {
     char *bytes;
     size_t length;
     if (mg_tokenizer_decode(corpus->tokenizer, ids, (size_t)n, &bytes, &length, NULL) != MG_OK) return;
-    append(t, bytes, length);
-    append(t, "\n", 1);
+    for (size_t i = 0, run; i < length; i += run) {
+        run = strspn(bytes + i, "\n");
+        char line_ends[32] = "";
+        if (run > 1) snprintf(line_ends, sizeof line_ends, "↵×%zu ", run);
+        if (run == 1) snprintf(line_ends, sizeof line_ends, "↵ ");
+        append(t, line_ends, strlen(line_ends));
+        if (run == 0) append(t, bytes + i, run = strcspn(bytes + i, "\n"));
+    }
+    append(t, "\n\n", 2);
     mg_free(bytes);
 }
 
@@ -196,7 +204,7 @@ static const char *shown_text(mg_lab *lab, const mg_corpus *corpus, const writin
     text t = {.size = 1 << 16};
     t.bytes = mg_arena_alloc(lab->arena, t.size, 1, "a lab's text");
     t.bytes[0] = '\0';
-    int samples = corpus->grammar ? SHOWN : 2;
+    int samples = corpus->grammar ? SHOWN : 2 * SHOWN;
     for (int sample = 0; sample < samples; sample++) {
         const int *ids = w->ids + sample * w->length;
         if (corpus->grammar)
