@@ -11,7 +11,7 @@ add_library(libmaskgrad $<TARGET_OBJECTS:mg_core> $<TARGET_OBJECTS:mg_ops> $<TAR
                         $<TARGET_OBJECTS:mg_check> $<TARGET_OBJECTS:mg_datasets> $<TARGET_OBJECTS:mg_checkpoints>)
 set_target_properties(libmaskgrad PROPERTIES OUTPUT_NAME maskgrad EXPORT_NAME maskgrad LINKER_LANGUAGE C
     VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
-target_link_libraries(libmaskgrad PRIVATE $<BUILD_INTERFACE:maskgrad_build> BLAS::BLAS OpenMP::OpenMP_C csv::csv
+target_link_libraries(libmaskgrad PRIVATE $<BUILD_INTERFACE:maskgrad_build> BLAS::BLAS Threads::Threads csv::csv
     PkgConfig::PCRE2 hdf5::hdf5 PkgConfig::JANSSON m)
 target_include_directories(libmaskgrad INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 if(MASKGRAD_DOUBLE)
@@ -59,7 +59,7 @@ foreach(library ${BLAS_LIBRARIES} ${HDF5_C_LIBRARY_hdf5} ${CSV_LIBRARY})
     string(REGEX REPLACE "^lib" "" name ${name})
     string(APPEND maskgrad_private_libs "-L${folder} -l${name} ")
 endforeach()
-string(APPEND maskgrad_private_libs "${OpenMP_C_FLAGS} -lm")
+string(APPEND maskgrad_private_libs "-pthread -lm")
 set(maskgrad_is_static TRUE)
 if(BUILD_SHARED_LIBS)
     set(maskgrad_is_static FALSE)

@@ -10,7 +10,8 @@ set(CMAKE_C_FLAGS_RELEASE "-O3 -g") # assertions of ours stay: they are not asse
 
 set(BLA_VENDOR OpenBLAS)
 find_package(BLAS REQUIRED)
-find_package(OpenMP REQUIRED COMPONENTS C)
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
 find_package(HDF5 REQUIRED COMPONENTS C)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)

@@ -14,9 +14,9 @@ MG_API int mg_threads(void);
 typedef void mg_tile_fn(void *context, ptrdiff_t tile, void *workspace);
 /* fn(context, 0 … n_tiles-1, workspace), each tile once, on any thread, in any order. A single tile runs on the calling
  * thread. Each thread has workspace_bytes of scratch memory, 64-byte aligned, whose content is undefined. Inside a tile
- * a second mg_parallel runs on the thread it is in, without workspace. */
+ * a second mg_parallel runs on the thread it is in, without workspace. One thread at a time calls it. */
 MG_API void mg_parallel(ptrdiff_t n_tiles, mg_tile_fn *fn, void *context, size_t workspace_bytes);
-/* Free the scratch memory (it is kept from loop to loop otherwise). */
+/* End the threads and free their scratch memory, which are kept from loop to loop otherwise. */
 MG_API void mg_parallel_release(void);
 
 /* The tile of `tile_size` consecutive elements out of n that has this number. */
