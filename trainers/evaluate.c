@@ -54,55 +54,25 @@ static void format_split(const void *value, char *text, size_t size) {
 
 #define AT(member) .offset = offsetof(evaluate_options, member)
 
+/* clang-format off */
 static const mg_flag flags[] = {
     {.kind = MG_FLAG_HEADING, .help = "Measuring:"},
-    {.name = "mask",
-     .kind = MG_FLAG_CUSTOM,
-     AT(mask),
-     .parse = parse_mask,
-     .format = format_mask,
-     .argument = "MASK",
+    {.name = "mask", .kind = MG_FLAG_CUSTOM, AT(mask), .parse = parse_mask, .format = format_mask, .argument = "MASK",
      .help = "own: the one it was trained with; causal, none, or both"},
-    {.name = "split",
-     .kind = MG_FLAG_CUSTOM,
-     AT(split),
-     .parse = parse_split,
-     .format = format_split,
+    {.name = "split", .kind = MG_FLAG_CUSTOM, AT(split), .parse = parse_split, .format = format_split,
      .argument = "SPLIT",
      .help = "train or val"},
-    {.name = "eval-iters",
-     .kind = MG_FLAG_INT,
-     AT(eval_iters),
-     .min = 1,
-     .max = 1000000,
-     .argument = "N",
+    {.name = "eval-iters", .kind = MG_FLAG_INT, AT(eval_iters), .min = 1, .max = 1000000, .argument = "N",
      .help = "Batches"},
-    {.name = "batch-size",
-     .also = "b",
-     .kind = MG_FLAG_INT,
-     AT(batch_size),
-     .min = 1,
-     .max = 1000000,
-     .argument = "N",
+    {.name = "batch-size", .also = "b", .kind = MG_FLAG_INT, AT(batch_size), .min = 1, .max = 1000000, .argument = "N",
      .help = "Windows a batch"},
-    {.name = "seed",
-     .also = "s",
-     .kind = MG_FLAG_INT64,
-     AT(seed),
-     .min = 0,
-     .max = 9.2e18,
-     .argument = "N",
+    {.name = "seed", .also = "s", .kind = MG_FLAG_INT64, AT(seed), .min = 0, .max = 9.2e18, .argument = "N",
      .help = "Of the windows and of the draw from a grammar"},
-    {.name = "threads",
-     .also = "t",
-     .kind = MG_FLAG_INT,
-     AT(threads),
-     .min = 0,
-     .max = 256,
-     .argument = "N",
+    {.name = "threads", .also = "t", .kind = MG_FLAG_INT, AT(threads), .min = 0, .max = 256, .argument = "N",
      .help = "Threads, 0: one a processor"},
     {0},
 };
+/* clang-format on */
 
 static const mg_command_line line = {
     .name = "evaluate",
@@ -169,6 +139,7 @@ static mg_status evaluate_file(const char *asked, const mg_data_options *data_op
     if (!checkpoint.tokenizer)
         status = mg_error_set(error, MG_ERR_STATE, "%s has no tokenizer: it cannot read a text", path);
     if (status == MG_OK) status = mg_corpus_load(&corpus, &data, error);
+    if (status == MG_OK && corpus->warning[0]) fprintf(stderr, "maskgrad evaluate: %s\n", corpus->warning);
     if (status == MG_OK) status = mg_corpus_check(corpus, mg_gpt_get_config(checkpoint.gpt)->block_size, error);
     if (status == MG_OK) status = evaluate_masks(&checkpoint, corpus, o, asked, alone, error);
     mg_corpus_free(corpus);
