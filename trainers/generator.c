@@ -6,13 +6,14 @@ struct mg_generator {
     mg_gpt *gpt;
     mg_tape *tape;
     int n_ids;
-    ptrdiff_t block_size;
-    int *prompt; /* the last block_size ids of it */
+    ptrdiff_t block_size, chunk; /* chunk: the tokens of a prompt that a cache takes at once */
+    int *prompt;                 /* the last block_size ids of it */
     ptrdiff_t prompt_length;
     int *window; /* what the next token is predicted from */
     ptrdiff_t length;
-    mg_kv_cache *cache, *prompt_cache; /* NULL: everything is computed anew at each token */
-    mg_real *logits, *prompt_logits;   /* vocab_size */
+    mg_kv_cache *cache; /* NULL: everything is computed anew at each token */
+    bool holds_prompt;  /* the cache begins with the prompt's keys and values: the window did not slide since */
+    mg_real *logits, *prompt_logits; /* vocab_size */
     double *probabilities;
     int *order;
 };
@@ -30,9 +31,15 @@ static mg_status allocate(mg_generator *g, bool use_cache, mg_error *error) {
     if (!g->tape || !g->prompt || !g->window || !g->logits || !g->prompt_logits || !g->probabilities || !g->order)
         return MG_ERR_MEMORY;
     mg_tape_record(g->tape, false);
-    if (!use_cache) return MG_OK;
-    mg_status status = mg_kv_cache_new(&g->cache, g->gpt, error);
-    return status == MG_OK ? mg_kv_cache_new(&g->prompt_cache, g->gpt, error) : status;
+    return use_cache ? mg_kv_cache_new(&g->cache, g->gpt, error) : MG_OK;
+}
+
+/* A pass holds some 18 numbers a token, layer and unit of width. A long prompt goes through a large model in parts, so
+ * that the weights are what takes the memory. */
+static ptrdiff_t chunk_size(const mg_gpt_config *config) {
+    enum { BYTES = 16 << 20, SMALLEST = 32 };
+    ptrdiff_t token = 18 * (ptrdiff_t)sizeof(mg_real) * config->n_layer * config->n_embd;
+    return BYTES / token > SMALLEST ? BYTES / token : SMALLEST;
 }
 
 mg_status mg_generator_new(mg_generator **generator, mg_gpt *gpt, int n_ids, bool use_cache, mg_error *error) {
@@ -41,6 +48,7 @@ mg_status mg_generator_new(mg_generator **generator, mg_gpt *gpt, int n_ids, boo
     if (!g) return MG_ERR_MEMORY;
     g->gpt = gpt;
     g->block_size = mg_gpt_get_config(gpt)->block_size;
+    g->chunk = chunk_size(mg_gpt_get_config(gpt));
     int vocab_size = mg_gpt_get_config(gpt)->vocab_size;
     g->n_ids = n_ids < vocab_size ? n_ids : vocab_size;
     mg_status status = allocate(g, use_cache, error);
@@ -56,7 +64,6 @@ void mg_generator_free(mg_generator *generator) {
     if (!generator) return;
     if (generator->tape) mg_tape_free(generator->tape);
     mg_kv_cache_free(generator->cache);
-    mg_kv_cache_free(generator->prompt_cache);
     mg_free(generator->prompt);
     mg_free(generator->window);
     mg_free(generator->logits);
@@ -68,6 +75,10 @@ void mg_generator_free(mg_generator *generator) {
 
 /* The logits behind the last of n ids: of the whole window, or, with a cache, of what is new in it. */
 static void predict(mg_generator *g, const int *ids, ptrdiff_t n) {
+    for (; g->cache && n > g->chunk; ids += g->chunk, n -= g->chunk) {
+        mg_gpt_forward(g->gpt, g->tape, ids, 1, g->chunk, &(mg_gpt_pass){.cache = g->cache, .cache_only = true});
+        mg_tape_reset(g->tape);
+    }
     mg_gpt_pass pass = {.cache = g->cache, .last_only = true};
     mg_tensor *logits = mg_gpt_forward(g->gpt, g->tape, ids, 1, n, &pass);
     memcpy(g->logits, logits->data, (size_t)mg_size(logits) * sizeof *g->logits);
@@ -76,25 +87,37 @@ static void predict(mg_generator *g, const int *ids, ptrdiff_t n) {
 
 static void predict_window(mg_generator *g) {
     if (g->cache) mg_kv_cache_clear(g->cache);
+    g->holds_prompt = false;
     predict(g, g->window, g->length);
+}
+
+static void predict_prompt(mg_generator *g) {
+    predict_window(g);
+    g->holds_prompt = true;
+}
+
+static void show_prompt(mg_generator *g) {
+    memcpy(g->window, g->prompt, (size_t)g->prompt_length * sizeof *g->window);
+    g->length = g->prompt_length;
 }
 
 void mg_generator_prompt(mg_generator *g, const int *ids, ptrdiff_t n) {
     MG_CHECK(n >= 1, "mg_generator_prompt: a prompt has at least one token");
     ptrdiff_t kept = n < g->block_size ? n : g->block_size;
     memcpy(g->prompt, ids + (n - kept), (size_t)kept * sizeof *ids);
-    memcpy(g->window, g->prompt, (size_t)kept * sizeof *ids);
-    g->prompt_length = g->length = kept;
-    predict_window(g);
+    g->prompt_length = kept;
+    show_prompt(g);
+    predict_prompt(g);
     memcpy(g->prompt_logits, g->logits, (size_t)mg_gpt_get_config(g->gpt)->vocab_size * sizeof *g->logits);
-    if (g->cache) mg_kv_cache_copy(g->prompt_cache, g->cache);
 }
 
 void mg_generator_rewind(mg_generator *g) {
-    memcpy(g->window, g->prompt, (size_t)g->prompt_length * sizeof *g->window);
-    g->length = g->prompt_length;
+    show_prompt(g);
+    if (g->cache && g->holds_prompt)
+        g->cache->length = g->prompt_length; /* causal: what came behind it never changed it */
+    else if (g->cache)
+        predict_prompt(g);
     memcpy(g->logits, g->prompt_logits, (size_t)mg_gpt_get_config(g->gpt)->vocab_size * sizeof *g->logits);
-    if (g->cache) mg_kv_cache_copy(g->cache, g->prompt_cache);
 }
 
 const mg_real *mg_generator_logits(const mg_generator *g) {

@@ -17,7 +17,8 @@ mg_status mg_generator_new(mg_generator **generator, mg_gpt *gpt, int n_ids, boo
 void mg_generator_free(mg_generator *generator);
 /* Begin anew with a prompt of n >= 1 ids, of which the last block_size count. */
 void mg_generator_prompt(mg_generator *generator, const int *ids, ptrdiff_t n);
-/* Back to the end of the prompt, whose keys and values are kept: many samples, one prompt. */
+/* Back to the end of the prompt, whose keys and values are kept as long as the window did not slide: many samples, one
+ * prompt. */
 void mg_generator_rewind(mg_generator *generator);
 /* The logits of what follows, n_ids of them, valid until the next call. */
 const mg_real *mg_generator_logits(const mg_generator *generator);

@@ -365,6 +365,7 @@ mg_tensor *mg_gpt_forward(mg_gpt *gpt, mg_tape *tape, const int *ids, ptrdiff_t 
         if (capture && capture->block) capture->block[layer] = x;
     }
     if (cache) cache->length += T;
+    if (w.pass->cache_only) return NULL;
     if (w.pass->last_only) x = mg_slice(tape, x, 1, T - 1, T);
     x = norm(&w, x, gpt->ln_f_weight, gpt->ln_f_bias);
     return mg_linear_tied(tape, x, gpt->wte); /* (B,T,V) */

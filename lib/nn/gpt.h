@@ -65,6 +65,7 @@ typedef struct mg_gpt_pass {
     bool training;
     mg_kv_cache *cache;      /* B must be 1; ids continue at the cache's length and are appended to it. Or NULL */
     bool last_only;          /* logits of the last position only: (B,1,V) */
+    bool cache_only;         /* fill the cache and return NULL: no logits */
     mg_gpt_capture *capture; /* or NULL */
 } mg_gpt_pass;
 

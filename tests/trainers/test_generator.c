@@ -119,6 +119,35 @@ static void test_padding_is_never_drawn(void **state) {
     mg_corpus_free(corpus);
 }
 
+/* A prompt that goes through the cache in parts, since a pass over all of it would take more memory than the model. */
+static void test_a_long_prompt_of_a_deep_model(void **state) {
+    (void)state;
+    enum { LENGTH = 75 };
+    mg_gpt_config config = mg_gpt_defaults();
+    config.n_layer = 500;
+    config.n_head = 1;
+    config.n_embd = 16;
+    config.block_size = 80;
+    config.vocab_size = 33;
+    mg_gpt *gpt;
+    mg_generator *cached, *plain;
+    assert_ok(mg_gpt_new(&gpt, &config, false, &fixture_error));
+    mg_gpt_init(gpt, 1);
+    assert_ok(mg_generator_new(&cached, gpt, 33, true, &fixture_error));
+    assert_ok(mg_generator_new(&plain, gpt, 33, false, &fixture_error));
+    int ids[LENGTH];
+    for (int i = 0; i < LENGTH; i++) ids[i] = i * 7 % 33;
+    mg_generator_prompt(cached, ids, LENGTH);
+    mg_generator_prompt(plain, ids, LENGTH);
+    assert_same_logits(cached, plain);
+    mg_generator_append(cached, 1);
+    mg_generator_append(plain, 1);
+    assert_same_logits(cached, plain);
+    mg_generator_free(cached);
+    mg_generator_free(plain);
+    mg_gpt_free(gpt);
+}
+
 static void test_a_model_that_looks_ahead_has_no_cache(void **state) {
     (void)state;
     mg_corpus *corpus = fixture_corpus();
@@ -143,6 +172,7 @@ int main(void) {
         cmocka_unit_test(test_the_window_slides_by_one),
         cmocka_unit_test(test_samples_repeat_and_differ),
         cmocka_unit_test(test_padding_is_never_drawn),
+        cmocka_unit_test(test_a_long_prompt_of_a_deep_model),
         cmocka_unit_test(test_a_model_that_looks_ahead_has_no_cache),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
