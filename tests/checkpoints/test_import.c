@@ -3,6 +3,8 @@
 #include "fixture.h"
 #include "gpt2_import.h"
 
+#include <hdf5.h>
+
 #define LIKE_GPT2 MASKGRAD_SOURCE_DIR "/tests/data/gpt2-like/"
 
 /* ---- What an import tells ---- */
@@ -320,6 +322,109 @@ static void nan_is_named_and_counted(void **state) {
     mg_checkpoint_free(&c);
 }
 
+/* ---- HDF5 ---- */
+
+#define KERAS_WTE "/transformer/tfgp_t2lm_head_model/transformer/wte/weight:0"
+
+/* Put another dataset in the place of wte. */
+static void replace_wte(hid_t type, int rank, const hsize_t *dim, bool written) {
+    static const double zeros[64];
+    fresh("keras");
+    hid_t file = H5Fopen(in_model("tf_model.h5").path, H5F_ACC_RDWR, H5P_DEFAULT);
+    hid_t space = H5Screate_simple(rank, dim, NULL), properties = H5Pcreate(H5P_DATASET_CREATE);
+    if (rank > 0) H5Pset_chunk(properties, rank, dim);
+    assert_true(H5Ldelete(file, KERAS_WTE, H5P_DEFAULT) >= 0);
+    hid_t set = H5Dcreate2(file, KERAS_WTE, type, space, H5P_DEFAULT, properties, H5P_DEFAULT);
+    assert_true(set >= 0);
+    if (written) assert_true(H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, zeros) >= 0);
+    H5Dclose(set);
+    H5Pclose(properties);
+    H5Sclose(space);
+    H5Fclose(file);
+}
+
+static void keras_files_are_checked_before_they_are_believed(void **state) {
+    (void)state;
+    const hsize_t right[] = {11, 4}, wrong[] = {4, 11}, flat[] = {44}, deep[] = {1, 1, 1, 11, 4};
+    mg_checkpoint c;
+    replace_wte(H5T_IEEE_F32LE, 2, right, true);
+    assert_ok(import(model, false, &c, &fixture_error));
+    mg_checkpoint_free(&c);
+    replace_wte(H5T_IEEE_F32BE, 2, right, true);
+    assert_ok(import(model, false, &c, &fixture_error));
+    mg_checkpoint_free(&c);
+    replace_wte(H5T_STD_I32LE, 2, right, true);
+    assert_refused("wte/weight:0' holds no floating-point numbers");
+    replace_wte(H5T_IEEE_F32LE, 2, wrong, true);
+    assert_refused("wte/weight:0' has the shape (4, 11), but by config.json it should be (11, 4)");
+    replace_wte(H5T_IEEE_F32LE, 1, flat, true);
+    assert_refused("has the shape (44), but");
+    replace_wte(H5T_IEEE_F32LE, 5, deep, true);
+    assert_refused("has the shape of 5 dimensions, but");
+    replace_wte(H5T_IEEE_F32LE, 2, right, false);
+    assert_refused("is incomplete: not all of it was written");
+}
+
+static void links_that_lead_elsewhere_are_not_followed(void **state) {
+    (void)state;
+    fresh("keras");
+    hid_t file = H5Fopen(in_model("tf_model.h5").path, H5F_ACC_RDWR, H5P_DEFAULT);
+    assert_true(H5Lmove(file, KERAS_WTE, file, "/elsewhere", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Lcreate_external("other.h5", "/wte", file, KERAS_WTE, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    H5Fclose(file);
+    assert_refused("the tensor wte is missing");
+}
+
+static void a_keras_file_cut_short_is_refused(void **state) {
+    (void)state;
+    fresh("keras");
+    size_t n;
+    unsigned char *bytes = read_file(in_model("tf_model.h5").path, &n);
+    write_file(in_model("tf_model.h5").path, bytes, n - 100);
+    free(bytes);
+    assert_refused("is truncated");
+}
+
+/* ---- Memory ---- */
+
+typedef struct stingy {
+    int left, alive; /* requests until one is refused; blocks not yet freed */
+} stingy;
+
+static void *stingy_allocate(size_t bytes, void *user) {
+    stingy *s = user;
+    if (s->left-- == 0) return NULL;
+    s->alive++;
+    return aligned_alloc(MG_ALIGNMENT, (bytes / MG_ALIGNMENT + 1) * MG_ALIGNMENT);
+}
+
+static void stingy_release(void *block, void *user) {
+    ((stingy *)user)->alive--;
+    free(block);
+}
+
+static void importing_survives_any_refused_request(void **state) {
+    (void)state;
+    static const char *const forms[] = {"prefixed", "keras", "text"};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        char folder[512];
+        snprintf(folder, sizeof folder, LIKE_GPT2 "%s", forms[i]);
+        for (int refused = 0;; refused++) {
+            stingy s = {.left = refused};
+            mg_set_allocator(&(mg_allocator){stingy_allocate, stingy_release, &s});
+            mg_checkpoint c;
+            mg_error error = {0};
+            mg_status status = import(folder, false, &c, &error);
+            mg_checkpoint_free(&c);
+            mg_set_allocator(NULL);
+            assert_int_equal(s.alive, 0);
+            if (status == MG_OK) break;
+            assert_int_equal(status, MG_ERR_MEMORY);
+            assert_says(error.message, "out of memory");
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_form_computes_what_pytorch_does),
@@ -334,6 +439,10 @@ int main(void) {
         cmocka_unit_test(other_files_are_named),
         cmocka_unit_test(another_vocabulary_is_refused),
         cmocka_unit_test(nan_is_named_and_counted),
+        cmocka_unit_test(keras_files_are_checked_before_they_are_believed),
+        cmocka_unit_test(links_that_lead_elsewhere_are_not_followed),
+        cmocka_unit_test(a_keras_file_cut_short_is_refused),
+        cmocka_unit_test(importing_survives_any_refused_request),
     };
     return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
 }
