@@ -1,0 +1,365 @@
+/* Lab heads: what each attention head of a model looks at, in three numbers and a name.
+ *
+ * A map P (T,T) has one row a query. Over its rows, with equal weight:
+ *
+ *     mean distance   Σ_j P_ij (i − j)        how far back the head looks; negative: ahead
+ *     entropy         −Σ_j P_ij ln P_ij       how widely, with 0 · ln 0 = 0
+ *     mass on token 0 P_i0
+ *
+ * The measure to compare with is the head that looks at everything alike: P_ij = 1/(i+1) has distance (T−1)/4 and
+ * entropy ln(T!)/T. */
+#include "lab_private.h"
+#include "lab_subject.h"
+#include "labs.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { UNIFORM_T = 8, MOST_T = 32, PORTRAIT_T = 14, TEXTS = 16, MOST_PORTRAITS = 16 };
+
+/* ---- One map ---- */
+
+typedef struct head_numbers {
+    double distance, entropy, first;
+    double offset[2];    /* mean weight on the token itself and on the one before */
+    double duplicate;    /* mean weight on earlier copies of the query's own token, over the rows that have one */
+    double n_duplicates; /* rows that have one */
+} head_numbers;
+
+/* −p ln p, whose limit at 0 is 0: a float that asks log(0) would say NaN. */
+static double entropy_term(double p) {
+    if (lab_broken("heads.entropy")) return -p * log(p);
+    return p > 0 ? -p * log(p) : 0;
+}
+
+/* ids may be NULL: no duplicates are looked for. */
+static head_numbers measure_map(int T, const mg_real *map, const int *ids) {
+    head_numbers n = {0};
+    for (int i = 0; i < T; i++) {
+        const mg_real *row = map + (ptrdiff_t)i * T;
+        double duplicate = 0, copies = 0;
+        for (int j = 0; j < T; j++) {
+            double p = (double)row[j];
+            n.distance += p * (i - j) / T;
+            n.entropy += entropy_term(p) / T;
+            if (ids && j < i && ids[j] == ids[i]) duplicate += p, copies++;
+        }
+        n.first += (double)row[0] / T;
+        n.offset[0] += (double)row[i] / T;
+        if (i > 0) n.offset[1] += (double)row[i - 1] / (T - 1);
+        if (copies > 0) n.duplicate += duplicate, n.n_duplicates++;
+    }
+    if (n.n_duplicates > 0) n.duplicate /= n.n_duplicates;
+    return n;
+}
+
+/* The head that looks at everything it may see alike. */
+static void fill_uniform(int T, int lookahead, mg_real *map) {
+    for (int i = 0; i < T; i++) {
+        ptrdiff_t visible = mg_visible(i, lookahead, T);
+        for (int j = 0; j < T; j++) map[(ptrdiff_t)i * T + j] = j < visible ? 1 / (mg_real)visible : 0;
+    }
+}
+
+/* ---- A name ---- */
+
+/* The rules, first that holds. The thresholds are conventions, stated in the report; they are not laws of nature. */
+#define MOSTLY 0.5  /* half of the weight or more */
+#define BROADLY 0.8 /* of the entropy of the uniform head */
+
+static const char *name_head(const head_numbers *n, double uniform_entropy) {
+    if (n->offset[1] >= MOSTLY) return "previous-token";
+    if (n->offset[0] >= MOSTLY) return "self";
+    if (n->n_duplicates >= 3 && n->duplicate >= MOSTLY) return "duplicate-token";
+    if (n->first >= MOSTLY) return "sink";
+    if (n->entropy >= BROADLY * uniform_entropy) return "broad";
+    return "mixed";
+}
+
+static bool is_positional(const char *name) {
+    return strcmp(name, "previous-token") == 0 || strcmp(name, "self") == 0;
+}
+
+static void tell_rules(mg_lab *lab) {
+    lab_texts(
+        lab, "The names, by the first rule that holds", 1, (const char *const[]){"rules"},
+        (const char *const[]){"previous-token   at least half of the weight on the token before        (positional)\n"
+                              "self             at least half of the weight on the query itself        (positional)\n"
+                              "duplicate-token  at least half on earlier copies of the query's token,\n"
+                              "                 over the rows that have one, if there are 3 or more\n"
+                              "sink             at least half of the weight on token 0\n"
+                              "broad            at least 0.8 of the entropy of the uniform head\n"
+                              "mixed            none of these\n"});
+}
+
+/* ---- The ruler is right ---- */
+
+static void check_ruler(mg_lab *lab) {
+    enum { T = UNIFORM_T };
+    mg_real map[T * T];
+    fill_uniform(T, 0, map);
+    head_numbers uniform = measure_map(T, map, NULL);
+    lab_check_near(lab, "uniform causal head, T = 8: mean distance", uniform.distance, 1.75, 1e-6, "tokens");
+    lab_check_near(lab, "uniform causal head, T = 8: entropy", uniform.entropy, 1.325575, 1e-6, "nats");
+    lab_check_same_text(lab, "uniform head is called", name_head(&uniform, uniform.entropy), "broad");
+
+    static const int ids[T] = {0, 1, 2, 0, 1, 2, 0, 1};
+    mg_real previous[T * T] = {0}, sink[T * T] = {0}, duplicate[T * T] = {0};
+    for (int i = 0; i < T; i++) {
+        previous[i * T + (i ? i - 1 : 0)] = 1;
+        sink[i * T] = 1;
+        duplicate[i * T + (i >= 3 ? i - 3 : i)] = 1;
+    }
+    head_numbers n = measure_map(T, previous, ids);
+    lab_check_zero(lab, "head of one key a query: entropy", n.entropy, "nats");
+    lab_check_same_text(lab, "head of the token before is called", name_head(&n, uniform.entropy), "previous-token");
+    n = measure_map(T, sink, ids);
+    lab_check_same_text(lab, "head of token 0 is called", name_head(&n, uniform.entropy), "sink");
+    n = measure_map(T, duplicate, ids);
+    lab_check_same_text(lab, "head of earlier copies is called", name_head(&n, uniform.entropy), "duplicate-token");
+}
+
+/* ---- All heads, on several texts ---- */
+
+typedef struct maps {
+    int n_layer, n_head, T, n_texts;
+    mg_real *weights, *scores; /* (n_layer, B, n_head, T, T) of one text at a time: B is 1 */
+    lab_mean *distance, *entropy, *first;
+    head_numbers *numbers; /* (n_layer, n_head): means over the texts */
+    double sum_error, forbidden, softmax_error, different_logits;
+} maps;
+
+static ptrdiff_t n_heads(const maps *m) {
+    return (ptrdiff_t)m->n_layer * m->n_head;
+}
+
+static void allocate(mg_lab *lab, const mg_gpt *gpt, const lab_text_set *texts, maps *m) {
+    const mg_gpt_config *config = mg_gpt_get_config(gpt);
+    *m = (maps){.n_layer = config->n_layer, .n_head = config->n_head, .T = texts->T, .n_texts = texts->n};
+    size_t n = (size_t)n_heads(m), size = n * (size_t)(m->T * m->T);
+    m->weights = mg_arena_alloc(lab->arena, size, sizeof(mg_real), "maps");
+    m->scores = mg_arena_alloc(lab->arena, size, sizeof(mg_real), "maps");
+    m->distance = mg_arena_alloc(lab->arena, n, sizeof(lab_mean), "a head's numbers");
+    m->entropy = mg_arena_alloc(lab->arena, n, sizeof(lab_mean), "a head's numbers");
+    m->first = mg_arena_alloc(lab->arena, n, sizeof(lab_mean), "a head's numbers");
+    m->numbers = mg_arena_alloc(lab->arena, n, sizeof(head_numbers), "a head's numbers");
+    memset(m->numbers, 0, n * sizeof(head_numbers));
+}
+
+/* Sum, forbidden weights, and whether the weights are the softmax of the scores that were captured beside them. */
+static void check_row(maps *m, int row, int lookahead, const mg_real *weights, const mg_real *scores) {
+    ptrdiff_t visible = mg_visible(row, lookahead, m->T);
+    double sum = 0, largest = -INFINITY, normaliser = 0;
+    for (ptrdiff_t j = 0; j < visible; j++) largest = fmax(largest, (double)scores[j]);
+    for (ptrdiff_t j = 0; j < visible; j++) normaliser += exp((double)scores[j] - largest);
+    for (ptrdiff_t j = 0; j < m->T; j++) {
+        double p = (double)weights[j];
+        sum += p;
+        if (j >= visible && !(p == 0)) m->forbidden = fmax(m->forbidden, isnan(p) ? INFINITY : fabs(p));
+        double expected = j < visible ? exp((double)scores[j] - largest) / normaliser : 0;
+        m->softmax_error = fmax(m->softmax_error, fabs(p - expected));
+    }
+    m->sum_error = fmax(m->sum_error, fabs(sum - 1));
+}
+
+static void check_maps(maps *m, const mg_gpt_config *config) {
+    ptrdiff_t area = (ptrdiff_t)m->T * m->T;
+    for (ptrdiff_t h = 0; h < n_heads(m); h++) {
+        int layer = (int)(h / m->n_head), head = (int)(h % m->n_head),
+            lookahead = mg_gpt_lookahead(config, layer, head);
+        /* A map read at its neighbour's place is no softmax of the head's scores. */
+        ptrdiff_t at = lab_broken("heads.slice") ? (h + 1) % n_heads(m) : h;
+        for (int i = 0; i < m->T; i++)
+            check_row(m, i, lookahead, m->weights + at * area + (ptrdiff_t)i * m->T,
+                      m->scores + h * area + (ptrdiff_t)i * m->T);
+    }
+}
+
+/* One pass that looks and one that does not: they must agree to the bit. */
+static void capture(maps *m, mg_gpt *gpt, mg_tape *tape, const int *ids) {
+    mg_gpt_capture look = {.weights = m->weights, .scores = m->scores};
+    const mg_tensor *seen = mg_gpt_forward(gpt, tape, ids, 1, m->T, &(mg_gpt_pass){.capture = &look});
+    const mg_tensor *unseen = mg_gpt_forward(gpt, tape, ids, 1, m->T, NULL);
+    for (ptrdiff_t i = 0; i < mg_size(seen); i++) m->different_logits += seen->data[i] != unseen->data[i];
+    mg_tape_reset(tape);
+}
+
+static void add_up(head_numbers *sum, const head_numbers *one, int n) {
+    sum->distance += one->distance / n;
+    sum->entropy += one->entropy / n;
+    sum->first += one->first / n;
+    sum->offset[0] += one->offset[0] / n;
+    sum->offset[1] += one->offset[1] / n;
+    /* Texts differ in how many rows have a copy: rows count alike, so the weighted sum is divided at the end. */
+    sum->duplicate += one->duplicate * one->n_duplicates;
+    sum->n_duplicates += one->n_duplicates;
+}
+
+static void measure_all(mg_lab *lab, mg_gpt *gpt, const lab_text_set *texts, maps *m) {
+    allocate(lab, gpt, texts, m);
+    ptrdiff_t n = n_heads(m), area = (ptrdiff_t)m->T * m->T;
+    double *distance = lab_numbers(lab, n * texts->n), *entropy = lab_numbers(lab, n * texts->n);
+    double *first = lab_numbers(lab, n * texts->n);
+    mg_tape *tape = mg_tape_new(NULL);
+    MG_CHECK(tape, "no memory for a tape");
+    mg_tape_record(tape, false);
+    for (int text = 0; text < texts->n; text++) {
+        const int *ids = texts->ids + (ptrdiff_t)text * texts->T;
+        capture(m, gpt, tape, ids);
+        check_maps(m, mg_gpt_get_config(gpt));
+        for (ptrdiff_t h = 0; h < n; h++) {
+            head_numbers one = measure_map(m->T, m->weights + h * area, ids);
+            distance[h * texts->n + text] = one.distance;
+            entropy[h * texts->n + text] = one.entropy;
+            first[h * texts->n + text] = one.first;
+            add_up(&m->numbers[h], &one, texts->n);
+        }
+    }
+    mg_tape_free(tape);
+    for (ptrdiff_t h = 0; h < n; h++) {
+        if (m->numbers[h].n_duplicates > 0) m->numbers[h].duplicate /= m->numbers[h].n_duplicates;
+        m->distance[h] = lab_mean_of(texts->n, distance + h * texts->n);
+        m->entropy[h] = lab_mean_of(texts->n, entropy + h * texts->n);
+        m->first[h] = lab_mean_of(texts->n, first + h * texts->n);
+    }
+}
+
+/* ---- Pictures ---- */
+
+/* The heads of the first layer, on the beginning of the first text, short enough for its tokens to be read. */
+static void show_portraits(mg_lab *lab, const lab_subject *subject, const lab_text_set *texts) {
+    int T = texts->T < PORTRAIT_T ? texts->T : PORTRAIT_T;
+    const mg_gpt_config *config = mg_gpt_get_config(subject->gpt);
+    int shown = config->n_head < MOST_PORTRAITS ? config->n_head : MOST_PORTRAITS;
+    const mg_real *portraits = lab_attention_maps(lab, subject->gpt, texts->ids, T);
+    const char **labels = lab_subject_labels(lab, subject, texts->ids, T);
+    lab_heatmap *map = lab_heatmap_begin(
+        lab, "portraits", "The heads of the first layer",
+        (lab_scale){.unit = "weight", .low = 0, .high = 1, .rows = "query", .columns = "key"});
+    for (int head = 0; head < shown; head++)
+        lab_heatmap_panel(map, (lab_panel){.title = lab_format(lab, "layer 0, head %d", head),
+                                           .n_rows = T,
+                                           .n_columns = T,
+                                           .values = portraits + (ptrdiff_t)head * T * T,
+                                           .row_labels = labels,
+                                           .column_labels = labels,
+                                           .masked = true,
+                                           .lookahead = mg_gpt_lookahead(config, 0, head)});
+    lab_heatmap_end(map,
+                    "One row is one query and sums to 1. A stripe beside the diagonal is a head that goes by position, "
+                    "a bright first column a sink, an even row a broad head.%s",
+                    shown < config->n_head ? " The table below has the heads that are not drawn." : "");
+}
+
+static void show_scatter(mg_lab *lab, const maps *m, const head_numbers *uniform) {
+    lab_figure *figure = lab_figure_begin(
+        lab, "character", "Where and how widely each head looks",
+        (lab_axes){.x = "mean distance back (tokens)", .y = "entropy (nats)", .y_from_zero = true});
+    double *x = lab_numbers(lab, m->n_head), *y = lab_numbers(lab, m->n_head);
+    for (int layer = 0; layer < m->n_layer; layer++) {
+        for (int h = 0; h < m->n_head; h++) {
+            x[h] = m->distance[layer * m->n_head + h].mean;
+            y[h] = m->entropy[layer * m->n_head + h].mean;
+        }
+        lab_points(figure, lab_step(layer, m->n_layer), lab_format(lab, "layer %d", layer), m->n_head, x, y);
+    }
+    lab_floor(figure, "entropy of the uniform head", uniform->entropy);
+    lab_vertical(figure, "distance of the uniform head", uniform->distance);
+    lab_figure_end(figure,
+                   "Each point is a head, the mean over %d texts. The crossing of the dashed lines is the head that "
+                   "looks at everything alike. A sharp head lies low; one that looks at its neighbours lies left.",
+                   m->n_texts);
+}
+
+static void show_table(mg_lab *lab, const maps *m, const head_numbers *uniform) {
+    lab_table *table = lab_table_begin(lab, "heads", "Every head",
+                                       "layer\thead\tdistance\t± s.e.\tentropy\t± s.e.\ton token 0\t± s.e.\tname");
+    int positional = 0, sink = 0, broad = 0;
+    for (ptrdiff_t h = 0; h < n_heads(m); h++) {
+        const char *name = name_head(&m->numbers[h], uniform->entropy);
+        positional += is_positional(name);
+        sink += strcmp(name, "sink") == 0;
+        broad += strcmp(name, "broad") == 0;
+        lab_table_row(table, "%td\t%td\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%s", h / m->n_head, h % m->n_head,
+                      m->distance[h].mean, m->distance[h].error, m->entropy[h].mean, m->entropy[h].error,
+                      m->first[h].mean, m->first[h].error, name);
+    }
+    lab_table_end(
+        table,
+        "Means over %d texts of %d tokens, with their standard errors. The uniform head has distance %.3f, "
+        "entropy %.3f and %.3f of its weight on token 0. Of %td heads %d are positional, %d are sinks, %d are "
+        "broad.",
+        m->n_texts, m->T, uniform->distance, uniform->entropy, uniform->first, n_heads(m), positional, sink, broad);
+}
+
+static void check_all(mg_lab *lab, const maps *m) {
+    double excess = -INFINITY, bound = log(m->T);
+    for (ptrdiff_t h = 0; h < n_heads(m); h++) excess = fmax(excess, m->entropy[h].mean);
+    lab_check_below(lab, "how far a row's weights are from a sum of 1", m->sum_error, 1e-5, "");
+    lab_check_zero(lab, "largest weight where the mask allows none", m->forbidden, "");
+    lab_check_below(lab, "captured weights, against the softmax of the captured scores", m->softmax_error, 1e-5, "");
+    lab_check_zero(lab, "logits that capturing changed", m->different_logits, "");
+    lab_check_at_most(lab, "largest entropy of a head, against ln T", excess, bound, "nats");
+}
+
+/* ---- All of it ---- */
+
+static void tell(mg_lab *lab) {
+    lab_hypothesis(lab, "Most heads of a trained model are far from uniform: each has a habit, and it shows in three "
+                        "numbers.");
+    lab_hypothesis(lab,
+                   "Some habits are of position (the token before), some of content (earlier copies), and some are "
+                   "a place to put weight that is not needed: the sink on token 0.");
+    lab_exercise(lab, "Prove that the uniform causal head has mean distance (T − 1)/4 and entropy ln(T!)/T.");
+    lab_exercise(lab, "Train with --mask none and look again. Which sign has the mean distance of the head that reads "
+                      "the label?");
+    lab_exercise(lab, "Which heads could be removed? Say it from the table, then run `maskgrad lab ablation`.");
+    lab_source(lab,
+               "Clark et al. 2019, What does BERT look at? An analysis of BERT's attention: heads and their names.");
+    lab_source(lab, "Xiao et al. 2024, Efficient streaming language models with attention sinks.");
+    lab_source(lab, "Vig & Belinkov 2019, Analyzing the structure of attention in a transformer language model.");
+}
+
+static mg_status choose_texts(mg_lab *lab, lab_subject *subject, lab_text_set *texts, mg_error *error) {
+    if (lab_asked(lab)->prompt && lab_asked(lab)->checkpoint) {
+        *texts = (lab_text_set){.n = 1, .T = subject->loaded.T, .ids = subject->loaded.ids, .source = "the prompt"};
+        return MG_OK;
+    }
+    int T = MOST_T, n = lab_subject_affords(subject, TEXTS, T);
+    return lab_subject_texts(lab, subject, n, T, texts, error);
+}
+
+static mg_status measure(mg_lab *lab, lab_subject *subject, mg_error *error) {
+    lab_text_set texts;
+    mg_status status = choose_texts(lab, subject, &texts, error);
+    if (status) return status;
+    if (texts.T < 2) return mg_error_set(error, MG_ERR_INPUT, "--prompt has %d token; a map needs at least 2", texts.T);
+    lab_setting(lab, "texts", "%d of %d tokens: %s", texts.n, texts.T, texts.source);
+    lab_did(lab, "Every head's map was captured on %d text%s and measured row by row.", texts.n,
+            texts.n == 1 ? "" : "s");
+    maps m;
+    measure_all(lab, subject->gpt, &texts, &m);
+    mg_real *map = mg_arena_alloc(lab->arena, (size_t)(m.T * m.T), sizeof *map, "a map");
+    fill_uniform(m.T, mg_gpt_get_config(subject->gpt)->lookahead, map);
+    head_numbers uniform = measure_map(m.T, map, NULL);
+    check_all(lab, &m);
+    show_portraits(lab, subject, &texts);
+    show_scatter(lab, &m, &uniform);
+    show_table(lab, &m, &uniform);
+    tell_rules(lab);
+    return MG_OK;
+}
+
+mg_status lab_heads(mg_lab *lab, mg_error *error) {
+    tell(lab);
+    check_ruler(lab);
+    if (lab_asked(lab)->prompt && !lab_asked(lab)->checkpoint)
+        return mg_error_set(error, MG_ERR_INPUT, "--prompt needs a model that can read it: give --checkpoint too");
+    mg_train_options shape = mg_train_defaults();
+    shape.max_iters = lab_asked(lab)->quick ? 200 : 1000;
+    lab_subject subject;
+    mg_status status = lab_subject_open(lab, &shape, 2, &subject, error);
+    if (!status) status = measure(lab, &subject, error);
+    lab_subject_close(&subject);
+    return status;
+}

@@ -1,0 +1,43 @@
+# lab heads: it passes, writes what it promises, works on checkpoints and prompts, and a spoilt lab says so.
+maskgrad=$1
+set -u
+folder=$(mktemp -d)
+trap 'rm -r "$folder"' EXIT
+cd "$folder" || exit 1
+fail() {
+    echo "FAIL: $*" >&2
+    exit 1
+}
+all_pass() { # FOLDER: no verdict but pass
+    [ "$(grep -c ',pass$' "$1/summary.csv")" -eq $(($(wc -l <"$1/summary.csv") - 1)) ] || fail "$1: a check does not pass"
+}
+
+"$maskgrad" lab heads --quick --out-dir run >out.txt 2>err.txt || fail "status $?: $(tail -1 err.txt)"
+all_pass run
+for name in portraits character heads; do [ -s run/$name.csv ] || fail "$name.csv is missing"; done
+[ -s run/report.html ] || fail "no report"
+[ "$(wc -l <run/heads.csv)" -eq 9 ] || fail "2 layers of 4 heads give $(wc -l <run/heads.csv) lines"
+
+for part in entropy slice; do
+    MASKGRAD_BREAK=heads.$part "$maskgrad" lab heads --quick --out-dir broken >out.txt 2>err.txt
+    [ $? -eq 1 ] || fail "MASKGRAD_BREAK=heads.$part goes unnoticed"
+    grep -q ',fail$' broken/summary.csv || fail "heads.$part: no verdict turned to fail"
+done
+
+printf 'the cat sat on the mat. the dog sat on the log. %.0s' $(seq 40) >text.txt
+for mask in causal none; do
+    "$maskgrad" train --data text.txt --max-iters 20 --n-layer 1 --n-head 2 --n-embd 8 --block-size 8 --mask $mask \
+        --out-dir $mask >out.txt 2>&1 || fail "train: $(tail -1 out.txt)"
+    "$maskgrad" lab heads --checkpoint $mask/checkpoint.h5 --prompt 'the cat sat' --out-dir c >out.txt 2>err.txt ||
+        fail "on a checkpoint, mask $mask: $(tail -1 err.txt)"
+    all_pass c
+done
+"$maskgrad" lab heads --checkpoint causal/checkpoint.h5 --out-dir own >out.txt 2>err.txt ||
+    fail "on a checkpoint's own texts: $(tail -1 err.txt)"
+"$maskgrad" lab heads --checkpoint causal/checkpoint.h5 --prompt 'the Cat' --out-dir p >out.txt 2>err.txt && fail "'C'"
+grep -q "C" err.txt || fail "a character outside the vocabulary is not named: $(cat err.txt)"
+"$maskgrad" lab heads --checkpoint causal/checkpoint.h5 --prompt t --out-dir p >out.txt 2>err.txt && fail "one token"
+grep -q 'at least 2' err.txt || fail "a prompt of one token: $(cat err.txt)"
+"$maskgrad" lab heads --prompt the --out-dir p >out.txt 2>err.txt && fail "--prompt without a model"
+grep -q -e '--checkpoint' err.txt || fail "--prompt without a model: $(cat err.txt)"
+echo ok
