@@ -56,10 +56,13 @@ static mg_status train(mg_lab *lab, mg_run_options *run, const mg_train_options 
     s->tokenizer = s->corpus->tokenizer;
     s->n_ids = mg_tokenizer_size(s->tokenizer);
     const mg_gpt_config *m = mg_gpt_get_config(s->gpt);
-    lab_setting(lab, "model", "%d layers, %d heads, width %d, context %d, trained here", m->n_layer, m->n_head,
-                m->n_embd, m->block_size);
-    lab_setting(lab, "training", "%lld steps on %s, validation loss %.3f nats at the end", (long long)shape->max_iters,
-                s->corpus->name, s->variant.validation[training.n_evaluations - 1]);
+    char mask[128];
+    mg_mask_words(m, mask, sizeof mask);
+    lab_setting(lab, "model",
+                "%d layers, %d heads, width %d, context %d, mask: %s; %lld steps on %s, validation loss "
+                "%.3f nats",
+                m->n_layer, m->n_head, m->n_embd, m->block_size, mask, (long long)shape->max_iters, s->corpus->name,
+                s->variant.validation[training.n_evaluations - 1]);
     return MG_OK;
 }
 

@@ -9,6 +9,8 @@ const lab_row lab_rows[] = {
     {"proof", "Can any token move a prediction that stands before it?", lab_proof,
      LAB_TAKES_CHECKPOINT | LAB_TAKES_PROMPT, NULL},
     {"dial", "How much of the future is enough?", lab_dial, LAB_TAKES_DATA, &lab_dial_options},
+    {"cache", "Why is a KV cache exact, and what does it save?", lab_cache, LAB_TAKES_DATA | LAB_TAKES_CHECKPOINT,
+     &lab_subject_options},
     {"heads", "What does each attention head look at?", lab_heads,
      LAB_TAKES_DATA | LAB_TAKES_CHECKPOINT | LAB_TAKES_PROMPT, &lab_subject_options},
     {"ablation", "Remove a layer or a head: do the loss and the maps survive?", lab_ablation,

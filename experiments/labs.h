@@ -34,6 +34,7 @@ mg_status lab_mask(mg_lab *lab, mg_error *error);
 mg_status lab_proof(mg_lab *lab, mg_error *error);
 mg_status lab_dial(mg_lab *lab, mg_error *error);
 extern const lab_options lab_dial_options;
+mg_status lab_cache(mg_lab *lab, mg_error *error);
 mg_status lab_heads(mg_lab *lab, mg_error *error);
 mg_status lab_ablation(mg_lab *lab, mg_error *error);
 extern const lab_options lab_subject_options; /* of the labs that look into a model: lab_subject.h */
