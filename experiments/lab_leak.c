@@ -245,7 +245,10 @@ static mg_status measure(mg_lab *lab, lab_training *training, const mg_run_optio
 
 mg_status lab_leak(mg_lab *lab, mg_error *error) {
     mg_run_options run = *(const mg_run_options *)lab_asked(lab)->own;
-    if (lab_asked(lab)->quick) run.train.max_iters /= 3;
+    if (lab_asked(lab)->quick) {
+        run.train.max_iters /= 2;
+        run.train.schedule.lr = fmax(run.train.schedule.lr, 3e-3); /* gets there in half the steps, less closely */
+    }
     mg_run_options_resolve(&run);
     mg_corpus *corpus;
     mg_status status = lab_load_corpus(lab, &run, &corpus, error);

@@ -1,5 +1,5 @@
 #include "lab_scores.h"
-#include "lab_private.h"
+#include "lab_training.h"
 #include "parallel.h"
 #include "rng.h"
 
@@ -105,7 +105,7 @@ void lab_measure_scores(mg_lab *lab, bool spoilt, lab_scores *scores) {
         j.scale[LAB_SCALED] = 1 / sqrt(j.d_k);
         j.scale[LAB_UNSCALED] = spoilt ? j.scale[LAB_SCALED] : 1;
         ptrdiff_t n_tiles = mg_tile_count(j.n_draws, DRAWS_A_TILE);
-        j.sums = mg_arena_alloc(lab->arena, (size_t)n_tiles, sizeof *j.sums, "sums over draws");
+        j.sums = lab_memory(lab, (size_t)n_tiles, sizeof *j.sums);
         mg_parallel(n_tiles, one_tile, &j, 2 * N * (size_t)j.d_k * sizeof(float));
         tile_sums all = {0};
         for (ptrdiff_t t = 0; t < n_tiles; t++)

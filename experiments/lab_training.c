@@ -28,16 +28,18 @@ mg_status lab_load_corpus(mg_lab *lab, mg_run_options *options, mg_corpus **corp
     return MG_OK;
 }
 
-double *lab_numbers(mg_lab *lab, ptrdiff_t n) {
-    double *x = mg_arena_alloc(lab->arena, (size_t)n, sizeof(double), "a lab's curves");
-    memset(x, 0, (size_t)n * sizeof *x);
+void *lab_memory(mg_lab *lab, size_t n, size_t size) {
+    void *x = mg_arena_alloc(lab->arena, n, size, "a lab's numbers");
+    memset(x, 0, n * size);
     return x;
 }
 
+double *lab_numbers(mg_lab *lab, ptrdiff_t n) {
+    return lab_memory(lab, (size_t)n, sizeof(double));
+}
+
 mg_real *lab_reals(mg_lab *lab, ptrdiff_t n) {
-    mg_real *x = mg_arena_alloc(lab->arena, (size_t)n, sizeof *x, "a lab's numbers");
-    memset(x, 0, (size_t)n * sizeof *x);
-    return x;
+    return lab_memory(lab, (size_t)n, sizeof(mg_real));
 }
 
 const char **lab_token_labels(mg_lab *lab, const mg_tokenizer *tokenizer, const int *ids, ptrdiff_t n) {

@@ -46,6 +46,7 @@ void lab_training_free(lab_training *training);
 lab_figure *lab_training_figure(mg_lab *lab, const lab_training *training, const char *name, const char *title);
 
 /* n zeros that live as long as the lab. */
+void *lab_memory(mg_lab *lab, size_t n, size_t size);
 double *lab_numbers(mg_lab *lab, ptrdiff_t n);
 mg_real *lab_reals(mg_lab *lab, ptrdiff_t n);
 /* The tokens of n ids as labels of an axis, white space made visible. */

@@ -5,6 +5,7 @@ const lab_row lab_rows[] = {
      &lab_leak_options},
     {"attention", "What does attention compute, and what does dividing by √d_k do to it?", lab_attention,
      LAB_TAKES_CHECKPOINT | LAB_TAKES_PROMPT, NULL},
+    {"saturation", "What dies without the division by √d_k, and what does not?", lab_saturation, LAB_TAKES_DATA, NULL},
     {"mask", "Why does a mask put −∞ into the scores, and not 0?", lab_mask, 0, NULL},
     {"proof", "Can any token move a prediction that stands before it?", lab_proof,
      LAB_TAKES_CHECKPOINT | LAB_TAKES_PROMPT, NULL},
