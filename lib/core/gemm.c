@@ -12,8 +12,8 @@
 #define BLAS_GEMV cblas_sgemv
 #endif
 
-static void one_blas_thread(void) {
-    static bool done;
+void mg_gemm_one_thread(void) {
+    static _Thread_local bool done;
     if (done) return;
     openblas_set_num_threads(1);
     done = true;
@@ -26,7 +26,7 @@ static blasint blas_int(ptrdiff_t n) {
 
 void mg_gemm(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, mg_real alpha, mg_matrix a, mg_matrix b, mg_real beta, mg_real *c,
              ptrdiff_t c_stride) {
-    one_blas_thread();
+    mg_gemm_one_thread();
     if (m == 0 || n == 0) return;
     if (m == 1 && !a.transposed) { /* one row times a matrix: the case of decoding, bound by memory */
         blasint rows = blas_int(b.transposed ? n : k), columns = blas_int(b.transposed ? k : n);

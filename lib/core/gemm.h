@@ -15,6 +15,10 @@ typedef struct mg_matrix {
 /* C (m,n) = alpha op(A) (m,k) op(B) (k,n) + beta C. With beta = 0, C is not read. Any size may be 0. */
 MG_API void mg_gemm(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, mg_real alpha, mg_matrix a, mg_matrix b, mg_real beta,
                     mg_real *c, ptrdiff_t c_stride);
+/* Keep BLAS from starting threads in products of the calling thread. Each thread calls it before its first product,
+ * while no other thread is in one: an OpenBLAS that is built on OpenMP asks each thread anew how many threads it wants.
+ */
+MG_API void mg_gemm_one_thread(void);
 /* "OpenBLAS 0.3.21 Haswell": which library and which kernel compute the products. */
 MG_API const char *mg_blas_name(void);
 

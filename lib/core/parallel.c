@@ -1,34 +1,49 @@
-/* A pool of threads that wait for work by spinning for some microseconds and then sleep.
+/* A pool of threads that takes tiles as it comes to them, spins for some microseconds when there are none, then sleeps.
  *
  * A training step has about a hundred loops with little between them, so the threads must be awake when the next one
- * comes; and on a machine that others use too, a thread that spins on keeps the processor from the very thread it waits
- * for. OpenMP's runtime spins for a millisecond unless the environment tells it otherwise before the program starts. */
+ * comes. But other programs want the processors too: a thread that they keep from running must not be waited for, so
+ * the caller takes on whatever tiles nobody else has begun, and a thread that spins for long keeps the processor from
+ * the very thread it waits for. OpenMP's loops, with a fixed share a thread and a millisecond of spinning, took ten
+ * times as long as one thread on a busy machine. */
 #define _GNU_SOURCE
 #include "parallel.h"
+#include "gemm.h"
 #include "heap.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <unistd.h>
 
 enum { MOST_THREADS = 256, SPINS = 2000 };
 
+/* What is to be done. Written by the caller between two jobs, read by workers at any time: what they read counts only
+ * if the ticket they then draw is one of this job. */
 typedef struct job {
-    ptrdiff_t n_tiles;
-    mg_tile_fn *fn;
-    void *context;
-    int threads; /* that share the tiles, the caller included */
+    _Atomic ptrdiff_t n_tiles, tiles_a_ticket;
+    _Atomic(mg_tile_fn *) fn;
+    _Atomic(void *) context;
+    atomic_uint n_tickets;
+    atomic_int threads; /* that may take part, the caller included */
 } job;
+
+/* The box of tickets: 32 bits of generation, odd while the caller writes a new job, then how many tickets are gone from
+ * the back and from the front, 16 bits each. A ticket is drawn by one compare-and-swap of all three, so a late worker
+ * never draws one of a job it does not know. */
+enum { MOST_TICKETS = 0xffff };
+static inline unsigned generation_of(uint64_t box) {
+    return (unsigned)(box >> 32);
+}
 
 static struct pool {
     pthread_t worker[MOST_THREADS];
-    int n_workers; /* all of them see every job, and say so, even those that get no tile */
+    int n_workers; /* that are ready */
     job job;
-    atomic_uint generation; /* of the job; a new one is the call to work */
-    atomic_int running;     /* workers that have not finished this generation */
-    atomic_int sleepers;    /* workers that sleep or are about to */
+    _Atomic uint64_t box;
+    atomic_uint finished; /* tickets whose tiles are done */
+    atomic_int sleepers;  /* workers that sleep or are about to */
     atomic_bool caller_sleeps, quit;
     pthread_mutex_t mutex;
     pthread_cond_t wake, done;
@@ -70,79 +85,126 @@ static void pause_briefly(void) {
 #endif
 }
 
-/* A worker goes to sleep only if, with `sleepers` already raised, the generation has not changed; the caller raises the
- * generation first and looks at `sleepers` then. All four are sequentially consistent, so one of the two sees the
- * other's. */
+static bool is_new(unsigned seen) {
+    unsigned generation = generation_of(atomic_load(&pool.box));
+    return generation != seen && generation % 2 == 0;
+}
+
+/* A worker goes to sleep only if, with `sleepers` already raised, there is no new job; the caller puts the job out
+ * first and looks at `sleepers` then. All are sequentially consistent, so one of the two sees the other's. */
 static void wait_for_work(unsigned seen) {
     for (int i = 0; i < SPINS; i++) {
-        if (atomic_load(&pool.generation) != seen) return;
+        if (is_new(seen)) return;
         pause_briefly();
     }
     pthread_mutex_lock(&pool.mutex);
     atomic_fetch_add(&pool.sleepers, 1);
-    while (atomic_load(&pool.generation) == seen) pthread_cond_wait(&pool.wake, &pool.mutex);
+    while (!is_new(seen)) pthread_cond_wait(&pool.wake, &pool.mutex);
     atomic_fetch_sub(&pool.sleepers, 1);
     pthread_mutex_unlock(&pool.mutex);
 }
 
-static void wait_for_workers(void) {
+static void wait_for_workers(unsigned n_tickets) {
     for (int i = 0; i < SPINS; i++) {
-        if (atomic_load(&pool.running) == 0) return;
+        if (atomic_load(&pool.finished) == n_tickets) return;
         pause_briefly();
     }
     pthread_mutex_lock(&pool.mutex);
     atomic_store(&pool.caller_sleeps, true);
-    while (atomic_load(&pool.running) > 0) pthread_cond_wait(&pool.done, &pool.mutex);
+    while (atomic_load(&pool.finished) < n_tickets) pthread_cond_wait(&pool.done, &pool.mutex);
     atomic_store(&pool.caller_sleeps, false);
     pthread_mutex_unlock(&pool.mutex);
 }
 
-static void report_done(void) {
-    if (atomic_fetch_sub(&pool.running, 1) > 1 || !atomic_load(&pool.caller_sleeps)) return;
+static void report_done(unsigned n_tickets) {
+    if (atomic_fetch_add(&pool.finished, 1) + 1 < n_tickets || !atomic_load(&pool.caller_sleeps)) return;
     pthread_mutex_lock(&pool.mutex);
     pthread_cond_signal(&pool.done);
     pthread_mutex_unlock(&pool.mutex);
 }
 
-static void call_workers(void) {
-    atomic_store(&pool.running, pool.n_workers);
-    atomic_fetch_add(&pool.generation, 1);
-    if (atomic_load(&pool.sleepers) == 0) return;
-    pthread_mutex_lock(&pool.mutex);
-    pthread_cond_broadcast(&pool.wake);
-    pthread_mutex_unlock(&pool.mutex);
-}
-
 /* ---- Working ---- */
 
-/* Consecutive tiles for each thread, so that the next loop finds its rows in the same cache. */
-static void run_share(const job *j, int thread) {
-    ptrdiff_t begin = j->n_tiles * thread / j->threads, end = j->n_tiles * (thread + 1) / j->threads;
+static void run_ticket(unsigned ticket, int thread, ptrdiff_t n_tiles, ptrdiff_t tiles_a_ticket, mg_tile_fn *fn,
+                       void *context) {
+    mg_range r = mg_tile_range(n_tiles, tiles_a_ticket, ticket);
     inside = true;
-    for (ptrdiff_t tile = begin; tile < end; tile++) j->fn(j->context, tile, workspace[thread]);
+    for (ptrdiff_t tile = r.begin; tile < r.end; tile++) fn(context, tile, workspace[thread]);
     inside = false;
 }
 
-static void *work(void *number) {
-    int thread = (int)(ptrdiff_t)number + 1; /* the caller is thread 0 */
-    unsigned seen = 0;
+/* Draw tickets of this generation until there are none. Even threads draw from the front and odd ones from the back, so
+ * that with two of them each finds its rows of the last loop in its own cache. */
+static void draw_tickets(int thread, unsigned generation) {
+    job *j = &pool.job;
     for (;;) {
-        wait_for_work(seen);
-        seen++;
-        if (atomic_load(&pool.quit)) return NULL;
-        if (thread < pool.job.threads) run_share(&pool.job, thread);
-        report_done();
+        uint64_t box = atomic_load(&pool.box);
+        if (generation_of(box) != generation) return;
+        unsigned front = box & MOST_TICKETS, back = box >> 16 & MOST_TICKETS, n_tickets = atomic_load(&j->n_tickets);
+        ptrdiff_t n_tiles = atomic_load(&j->n_tiles), tiles_a_ticket = atomic_load(&j->tiles_a_ticket);
+        mg_tile_fn *fn = atomic_load(&j->fn);
+        void *context = atomic_load(&j->context);
+        if (thread >= atomic_load(&j->threads) || front + back >= n_tickets) return;
+        bool from_front = thread % 2 == 0;
+        if (!atomic_compare_exchange_strong(&pool.box, &box, box + (from_front ? 1 : 1 << 16))) continue;
+        run_ticket(from_front ? front : n_tickets - 1 - back, thread, n_tiles, tiles_a_ticket, fn, context);
+        report_done(n_tickets);
     }
 }
 
-/* As many workers as are wanted, or as the system gives. A worker starts at generation 0, so the count starts anew. */
+/* Put a job out; returns its generation. Only the caller's thread writes the generation. */
+static unsigned put_out(ptrdiff_t n_tiles, mg_tile_fn *fn, void *context, int threads) {
+    job *j = &pool.job;
+    unsigned generation = generation_of(atomic_load(&pool.box)) + 2;
+    atomic_store(&pool.box, (uint64_t)(generation - 1) << 32);
+    ptrdiff_t tiles_a_ticket = mg_tile_count(n_tiles, MOST_TICKETS);
+    atomic_store(&j->n_tiles, n_tiles);
+    atomic_store(&j->tiles_a_ticket, tiles_a_ticket ? tiles_a_ticket : 1);
+    atomic_store(&j->n_tickets, tiles_a_ticket ? (unsigned)mg_tile_count(n_tiles, tiles_a_ticket) : 0);
+    atomic_store(&j->fn, fn);
+    atomic_store(&j->context, context);
+    atomic_store(&j->threads, threads);
+    atomic_store(&pool.finished, 0);
+    atomic_store(&pool.box, (uint64_t)generation << 32);
+    if (atomic_load(&pool.sleepers) > 0) {
+        pthread_mutex_lock(&pool.mutex);
+        pthread_cond_broadcast(&pool.wake);
+        pthread_mutex_unlock(&pool.mutex);
+    }
+    return generation;
+}
+
+typedef struct start {
+    int thread; /* the caller is thread 0 */
+    unsigned seen;
+} start;
+static start starts[MOST_THREADS];
+
+static void *work(void *argument) {
+    start s = *(const start *)argument;
+    mg_gemm_one_thread();
+    pthread_mutex_lock(&pool.mutex);
+    pool.n_workers++;
+    pthread_cond_signal(&pool.done);
+    pthread_mutex_unlock(&pool.mutex);
+    for (;;) {
+        wait_for_work(s.seen);
+        s.seen = generation_of(atomic_load(&pool.box)) & ~1u;
+        if (atomic_load(&pool.quit)) return NULL;
+        draw_tickets(s.thread, s.seen);
+    }
+}
+
+/* As many workers as are wanted, or as the system gives. One by one, and each is ready when the next one starts. */
 static void start_workers(int wanted) {
-    if (wanted <= pool.n_workers) return;
-    mg_parallel_release();
+    mg_gemm_one_thread();
     while (pool.n_workers < wanted) {
         int n = pool.n_workers;
-        if (pthread_create(&pool.worker[n], NULL, work, (void *)(ptrdiff_t)n) != 0) return;
-        pool.n_workers++;
+        starts[n] = (start){n + 1, generation_of(atomic_load(&pool.box))};
+        if (pthread_create(&pool.worker[n], NULL, work, &starts[n]) != 0) return;
+        pthread_mutex_lock(&pool.mutex);
+        while (pool.n_workers == n) pthread_cond_wait(&pool.done, &pool.mutex);
+        pthread_mutex_unlock(&pool.mutex);
     }
 }
 
@@ -161,12 +223,10 @@ static void reserve_workspace(int threads, size_t bytes) {
 
 void mg_parallel_release(void) {
     atomic_store(&pool.quit, true);
-    call_workers();
+    put_out(0, NULL, NULL, 0);
     for (int i = 0; i < pool.n_workers; i++) pthread_join(pool.worker[i], NULL);
     pool.n_workers = 0;
     atomic_store(&pool.quit, false);
-    atomic_store(&pool.generation, 0);
-    atomic_store(&pool.running, 0);
     for (int i = 0; i < MOST_THREADS; i++) {
         mg_free(workspace[i]);
         workspace[i] = NULL;
@@ -193,8 +253,6 @@ void mg_parallel(ptrdiff_t n_tiles, mg_tile_fn *fn, void *context, size_t worksp
         run_here(n_tiles, fn, context, workspace[0]);
         return;
     }
-    pool.job = (job){n_tiles, fn, context, threads};
-    call_workers();
-    run_share(&pool.job, 0);
-    wait_for_workers();
+    draw_tickets(0, put_out(n_tiles, fn, context, threads));
+    wait_for_workers(atomic_load(&pool.job.n_tickets));
 }

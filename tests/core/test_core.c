@@ -1,3 +1,4 @@
+#include "gemm.h"
 #include "parallel.h"
 #include "rng.h"
 #include "tape.h"
@@ -107,6 +108,39 @@ static void every_tile_runs_once(void **state) {
     assert_int_equal(mg_tile_range(10, 4, 2).end, 10);
 }
 
+enum { SIDE = 256, PRODUCTS = 12 };
+
+typedef struct products {
+    const mg_real *a;
+    mg_real *c; /* (PRODUCTS, SIDE, SIDE) */
+} products;
+
+static void multiply(void *context, ptrdiff_t tile, void *workspace) {
+    (void)workspace;
+    const products *p = context;
+    mg_matrix a = {p->a, SIDE, false};
+    mg_gemm(SIDE, SIDE, SIDE, 1, a, a, 0, p->c + tile * SIDE * SIDE, SIDE);
+}
+
+/* BLAS on a thread of the pool must not start threads of its own: its sums would come in another order. */
+static void a_product_has_the_same_bits_on_every_thread(void **state) {
+    (void)state;
+    mg_real *a = mg_alloc(SIDE * SIDE, sizeof *a, "a matrix", NULL);
+    mg_real *c = mg_alloc(PRODUCTS * SIDE * SIDE, sizeof *c, "its products", NULL);
+    mg_rng rng = {1, MG_STREAM_TEST, 0};
+    for (uint64_t i = 0; i < SIDE * SIDE; i++) a[i] = (mg_real)mg_rng_normal(rng, i);
+    for (int threads = 1; threads <= 4; threads++) {
+        mg_set_threads(threads);
+        mg_parallel(PRODUCTS, multiply, &(products){a, c}, 0);
+        for (int i = 1; i < PRODUCTS; i++)
+            assert_memory_equal(c, c + i * SIDE * SIDE, SIDE * SIDE * sizeof(mg_real));
+    }
+    mg_set_threads(0);
+    mg_parallel_release();
+    mg_free(a);
+    mg_free(c);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rng_is_a_function_of_its_arguments),
@@ -115,6 +149,7 @@ int main(void) {
         cmocka_unit_test(arena_aligns_reuses_and_counts),
         cmocka_unit_test(sizes_are_checked_before_they_are_multiplied),
         cmocka_unit_test(every_tile_runs_once),
+        cmocka_unit_test(a_product_has_the_same_bits_on_every_thread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
