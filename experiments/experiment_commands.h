@@ -7,5 +7,7 @@
 int mg_lab_command(int argc, char **argv);
 /* bench [options]: how fast this build is here, beside what the machine can do. */
 int mg_bench_command(int argc, char **argv);
+/* compare RUN RUN...: runs side by side, in numbers and in one picture. */
+int mg_compare_command(int argc, char **argv);
 
 #endif

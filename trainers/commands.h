@@ -7,6 +7,5 @@ int mg_train_command(int argc, char **argv);
 int mg_generate_command(int argc, char **argv);
 int mg_evaluate_command(int argc, char **argv);
 int mg_logits_command(int argc, char **argv);
-int mg_compare_command(int argc, char **argv);
 
 #endif
