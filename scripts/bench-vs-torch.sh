@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # maskgrad bench and the same models in PyTorch, in turn, and the ratio of their tokens/s. Needs Debian's python3-torch
-# (scripts/install-deps.sh --with-reference installs it). The result stands in docs/performance.md.
+# (scripts/install-deps.sh --tests installs it). The result stands in docs/performance.md.
 #
 #     scripts/bench-vs-torch.sh [ROUNDS]    3 by default; medians are printed
 set -euo pipefail
@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 rounds=${1:-3}
 python=/usr/bin/python3
 "$python" -c 'import torch' 2>/dev/null || {
-    echo "This needs PyTorch for $python: scripts/install-deps.sh --with-reference installs Debian's python3-torch." >&2
+    echo "This needs PyTorch for $python: scripts/install-deps.sh --tests installs Debian's python3-torch." >&2
     exit 1
 }
 cmake --preset release >/dev/null

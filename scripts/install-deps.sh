@@ -2,15 +2,15 @@
 # Installs what maskgrad is built and tested with, on Debian and its relatives. Elsewhere it lists what is needed. Asks
 # nothing of the network when all is there, and uses sudo only where it is needed.
 #
-#     scripts/install-deps.sh [--with-reference]    also python3-torch, for scripts/bench-vs-torch.sh and the references
+#     scripts/install-deps.sh            what it takes to build and run
+#     scripts/install-deps.sh --tests    and what the tests compare with: Chromium, h5py, PyTorch, valgrind
 set -euo pipefail
 
 packages=(gcc libc6-dev cmake ninja-build pkg-config
     libopenblas-openmp-dev libhdf5-dev libcsv-dev libcmocka-dev libjansson-dev libpcre2-dev librandom123-dev
-    gnuplot-nox fonts-dejavu-core
-    # for tests only
-    chromium hdf5-tools python3 python3-h5py python3-numpy valgrind)
-[ "${1:-}" != --with-reference ] || packages+=(python3-torch)
+    gnuplot-nox fonts-dejavu-core)
+[ "${1:-}" != --tests ] ||
+    packages+=(chromium hdf5-tools python3 python3-h5py python3-numpy python3-torch valgrind)
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     printf 'This system has no apt. maskgrad needs, under the names of your own packages:\n'

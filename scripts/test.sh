@@ -6,7 +6,7 @@
 #     scripts/test.sh --fast    without the sanitizers
 set -euo pipefail
 cd "$(dirname "$0")/.."
-scripts/install-deps.sh
+scripts/install-deps.sh --tests
 
 run() {
     cmake --preset "$1" >/dev/null
