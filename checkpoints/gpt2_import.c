@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct job {
@@ -83,17 +84,18 @@ static mg_status take(job *j, int i, const mg_weight *weight) {
 
 static mg_status skip_or_refuse(job *j, const mg_weight *weight) {
     const char *key = bare_key(weight);
-    int layer;
     if (starts_with(key, "h.") && (ends_with(key, ".attn.bias") || ends_with(key, ".attn.masked_bias"))) {
         tell(j, (mg_import_event){MG_IMPORT_SKIPPED, NULL, weight, "a buffer with the mask, which is computed"});
         return MG_OK;
     }
-    if (sscanf(key, "h.%d.", &layer) == 1 && layer >= j->config.n_layer)
+    if (starts_with(key, "h.") && strtol(key + 2, NULL, 10) >= j->config.n_layer)
         return mg_weights_error(&j->weights, "holds %s, but by config.json n_layer is %d", quoted(weight->name).text,
                                 j->config.n_layer);
-    if (starts_with(key, "h.") || starts_with(key, "lm_head") || starts_with(key, "ln_f") || starts_with(key, "w"))
-        return mg_weights_error(&j->weights, "holds %s, which GPT-2 does not have: this is another architecture",
-                                quoted(weight->name).text);
+    static const char *const ours[] = {"h.", "lm_head.", "ln_f.", "wte.", "wpe."};
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        if (starts_with(key, ours[i]))
+            return mg_weights_error(&j->weights, "holds %s, which GPT-2 does not have: this is another architecture",
+                                    quoted(weight->name).text);
     tell(j, (mg_import_event){MG_IMPORT_SKIPPED, NULL, weight, "no part of the language model"});
     return MG_OK;
 }
