@@ -5,6 +5,7 @@
  * to H/T, where H is what the last position honestly pays; and a model that has learned to copy from the right has
  * nothing to copy from when it must write. */
 #include "lab_leak.h"
+#include "causality.h"
 #include "gemm.h"
 #include "lab_training.h"
 #include "labs.h"
@@ -151,7 +152,7 @@ static mg_status cross_masks(mg_lab *lab, lab_training *training, int batches, m
 
 /* ---- The influence of each token on each prediction ---- */
 
-static void show_influence(mg_lab *lab, lab_training *training, const mg_corpus *corpus) {
+static mg_status show_influence(mg_lab *lab, lab_training *training, const mg_corpus *corpus, mg_error *error) {
     enum { MOST = 16 };
     int T = training->variant[0].options.model.block_size;
     if (T > MOST) T = MOST;
@@ -161,7 +162,11 @@ static void show_influence(mg_lab *lab, lab_training *training, const mg_corpus 
         (lab_scale){.unit = "change of a logit", .rows = "prediction at", .columns = "changed token"});
     double future[N_MODELS];
     for (int i = 0; i < N_MODELS; i++) {
-        mg_real *influence = lab_influence(lab, mg_trainer_model(training->variant[i].trainer), ids, T);
+        mg_causality found;
+        mg_status status = mg_causality_of_gpt(&found, mg_trainer_model(training->variant[i].trainer), ids, T, error);
+        if (status) return status;
+        mg_real *influence = lab_heat(lab, (ptrdiff_t)T * T, found.perturbation);
+        mg_causality_free(&found);
         const char **labels = lab_token_labels(lab, corpus->tokenizer, ids, T);
         future[i] = 0;
         for (int row = 0; row < T; row++)
@@ -182,6 +187,7 @@ static void show_influence(mg_lab *lab, lab_training *training, const mg_corpus 
                     "token right of the diagonal: the label.");
     lab_check_zero(lab, "masked: influence of later tokens on earlier predictions", future[MASKED], "");
     lab_check_above(lab, "unmasked: influence of later tokens on earlier predictions", future[UNMASKED], 0.1, "");
+    return MG_OK;
 }
 
 /* ---- All of it ---- */
@@ -235,9 +241,9 @@ static mg_status measure(mg_lab *lab, lab_training *training, const mg_run_optio
             check_text_losses(lab, corpus, &e[MASKED], &e[UNMASKED]);
         show_curves(lab, training, &truth);
         show_positions(lab, &truth, &e[MASKED], &e[UNMASKED]);
-        show_influence(lab, training, corpus);
-        status = lab_leak_write(lab, training, corpus, error);
+        status = show_influence(lab, training, corpus, error);
     }
+    if (!status) status = lab_leak_write(lab, training, corpus, error);
     if (!status) status = cross_masks(lab, training, batches / 4, error);
     for (int i = 0; i < N_MODELS; i++) mg_evaluation_free(&e[i]);
     return status;

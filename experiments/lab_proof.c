@@ -91,12 +91,6 @@ static long count_past(const mg_causality *c) {
     return n;
 }
 
-static const mg_real *as_map(mg_lab *lab, const mg_causality *c, const double *influence) {
-    mg_real *map = lab_reals(lab, c->T * c->T);
-    for (ptrdiff_t k = 0; k < c->T * c->T; k++) map[k] = (mg_real)influence[k];
-    return map;
-}
-
 /* ---- Causal and not ---- */
 
 static void show_late_token(mg_lab *lab, const mg_causality *causal, const mg_causality *unmasked) {
@@ -127,11 +121,8 @@ static void show_matrices(mg_lab *lab, const mg_causality *causal, const mg_caus
     struct {
         const char *name, *title, *unit;
         const double *of[2];
-    } maps[] = {{"perturbation",
-                 "Influence by perturbation",
-                 "change of logits",
-                 {causal->perturbation, unmasked->perturbation}},
-                {"gradient", "Influence by gradient", "norm of the gradient", {causal->gradient, unmasked->gradient}}};
+    } maps[] = {{"perturbation", "Influence by perturbation", "change", {causal->perturbation, unmasked->perturbation}},
+                {"gradient", "Influence by gradient", "norm", {causal->gradient, unmasked->gradient}}};
     for (int m = 0; m < 2; m++) {
         lab_heatmap *map = lab_heatmap_begin(
             lab, maps[m].name, maps[m].title,
@@ -140,12 +131,12 @@ static void show_matrices(mg_lab *lab, const mg_causality *causal, const mg_caus
             lab_heatmap_panel(map, (lab_panel){.title = i == 0 ? "causal" : "unmasked",
                                                .n_rows = T,
                                                .n_columns = T,
-                                               .values = as_map(lab, causal, maps[m].of[i]),
-                                               .masked = i == 0});
-        lab_heatmap_end(map, m == 0 ? "Each column changes one input and looks at all predictions: the logits before "
-                                      "minus the logits after."
-                                    : "Each row follows one prediction back to all inputs. It asks the derivative, and "
-                                      "so sees a dependence that a change of the input would hide in rounding.");
+                                               .values = lab_heat(lab, T * T, maps[m].of[i])});
+        lab_heatmap_end(
+            map, m == 0 ? "Each column changes one input and looks at all predictions: the largest change of a logit. "
+                          "White is exactly 0."
+                        : "Each row follows one prediction back to all inputs. It asks the derivative, and "
+                          "so sees a dependence that a change of the input would hide in rounding.");
     }
 }
 
@@ -182,7 +173,7 @@ static mg_status bands(mg_lab *lab, mg_error *error) {
                                        "k a layer\tlayers\tk·L\tperturbation\tgradient\tNaN");
     lab_heatmap *map = lab_heatmap_begin(
         lab, "band", "Each layer looks 2 ahead",
-        (lab_scale){.unit = "change of logits", .log = true, .rows = "prediction", .columns = "input"});
+        (lab_scale){.unit = "change", .log = true, .rows = "prediction", .columns = "input"});
     long wrong[N] = {0};
     mg_status status = MG_OK;
     for (int k = 0; k < N && !status; k++)
@@ -199,9 +190,10 @@ static mg_status bands(mg_lab *lab, mg_error *error) {
             char title[32];
             snprintf(title, sizeof title, "%d layer%s", layers, layers == 1 ? "" : "s");
             if (lookaheads[k] == 2)
-                lab_heatmap_panel(
-                    map, (lab_panel){
-                             .title = title, .n_rows = T, .n_columns = T, .values = as_map(lab, &c, c.perturbation)});
+                lab_heatmap_panel(map, (lab_panel){.title = title,
+                                                   .n_rows = T,
+                                                   .n_columns = T,
+                                                   .values = lab_heat(lab, T * T, c.perturbation)});
             mg_causality_free(&c);
         }
     lab_table_end(table,
@@ -246,14 +238,13 @@ static void judge_checkpoint(mg_lab *lab, const lab_model *model, const mg_causa
     ptrdiff_t expected = mg_causality_reach(config, c->T);
     lab_heatmap *map = lab_heatmap_begin(
         lab, "checkpoint", "The checkpoint, by perturbation",
-        (lab_scale){.unit = "change of logits", .log = true, .rows = "prediction", .columns = "input"});
+        (lab_scale){.unit = "change", .log = true, .rows = "prediction", .columns = "input"});
     lab_heatmap_panel(map, (lab_panel){.title = "",
                                        .n_rows = model->T,
                                        .n_columns = model->T,
-                                       .values = as_map(lab, c, c->perturbation),
+                                       .values = lab_heat(lab, c->T * c->T, c->perturbation),
                                        .row_labels = model->labels,
-                                       .column_labels = model->labels,
-                                       .masked = expected == 0});
+                                       .column_labels = model->labels});
     lab_heatmap_end(map, "White is exactly 0. The verdict on it: %s.", c->reason);
     ptrdiff_t furthest = reach(c, PERTURBATION);
     if (reach(c, POISON) > furthest) furthest = reach(c, POISON);

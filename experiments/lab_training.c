@@ -42,6 +42,12 @@ mg_real *lab_reals(mg_lab *lab, ptrdiff_t n) {
     return lab_memory(lab, (size_t)n, sizeof(mg_real));
 }
 
+mg_real *lab_heat(mg_lab *lab, ptrdiff_t n, const double *values) {
+    mg_real *x = lab_reals(lab, n);
+    for (ptrdiff_t i = 0; i < n; i++) x[i] = (mg_real)values[i];
+    return x;
+}
+
 const char **lab_token_labels(mg_lab *lab, const mg_tokenizer *tokenizer, const int *ids, ptrdiff_t n) {
     const char **labels = mg_arena_alloc(lab->arena, (size_t)n, sizeof *labels, "a lab's labels");
     for (ptrdiff_t i = 0; i < n; i++) {
@@ -54,30 +60,6 @@ const char **lab_token_labels(mg_lab *lab, const mg_tokenizer *tokenizer, const 
             labels[i] = lab_format(lab, "%.*s", (int)token.length, token.bytes);
     }
     return labels;
-}
-
-mg_real *lab_influence(mg_lab *lab, mg_gpt *gpt, const int *ids, int T) {
-    int V = mg_gpt_get_config(gpt)->vocab_size;
-    mg_real *influence = mg_arena_alloc(lab->arena, (size_t)(T * T), sizeof *influence, "a lab's influences");
-    int *changed = mg_arena_alloc(lab->arena, (size_t)T, sizeof *changed, "a lab's influences");
-    mg_tape *tape = mg_tape_new(NULL);
-    MG_CHECK(tape, "no memory for a tape");
-    mg_tape_record(tape, false);
-    for (int j = 0; j < T; j++) {
-        memcpy(changed, ids, (size_t)T * sizeof *changed);
-        changed[j] = (ids[j] + 1) % V;
-        const mg_real *before = mg_gpt_forward(gpt, tape, ids, 1, T, NULL)->data;
-        const mg_real *after = mg_gpt_forward(gpt, tape, changed, 1, T, NULL)->data;
-        for (int i = 0; i < T; i++) {
-            mg_real largest = 0;
-            for (int v = 0; v < V; v++)
-                largest = (mg_real)fmax((double)largest, fabs((double)before[i * V + v] - (double)after[i * V + v]));
-            influence[i * T + j] = largest;
-        }
-        mg_tape_reset(tape);
-    }
-    mg_tape_free(tape);
-    return influence;
 }
 
 static mg_status set_up(mg_lab *lab, lab_training *t, const mg_corpus *corpus, const mg_run_options *run,

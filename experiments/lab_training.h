@@ -49,9 +49,9 @@ lab_figure *lab_training_figure(mg_lab *lab, const lab_training *training, const
 void *lab_memory(mg_lab *lab, size_t n, size_t size);
 double *lab_numbers(mg_lab *lab, ptrdiff_t n);
 mg_real *lab_reals(mg_lab *lab, ptrdiff_t n);
+/* The n values as a heat map takes them. */
+mg_real *lab_heat(mg_lab *lab, ptrdiff_t n, const double *values);
 /* The tokens of n ids as labels of an axis, white space made visible. */
 const char **lab_token_labels(mg_lab *lab, const mg_tokenizer *tokenizer, const int *ids, ptrdiff_t n);
-/* (T,T): the largest change of a logit in row i when token j is replaced by its successor in the vocabulary. */
-mg_real *lab_influence(mg_lab *lab, mg_gpt *gpt, const int *ids, int T);
 
 #endif

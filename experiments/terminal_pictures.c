@@ -200,6 +200,6 @@ void lab_print_heatmap(mg_lab *lab, const lab_heatmap *map) {
     printf("  %s %.3g", shades[0], span.low);
     for (int i = 1; i < N_SHADES; i++) printf("  %s", shades[i]);
     printf(" %.3g %s%s   0: exactly 0   %s: does not exist\n", span.high, lab_shown_line(lab, map->scale.unit),
-           map->scale.log ? ", by its logarithm" : "", utf8 ? "·" : ".");
+           map->scale.log ? ", by its logarithm\n" : "", utf8 ? "·" : ".");
     if (lab_heat_has(map, LAB_CELL_ALARM)) fputs("  !!: should not be there, or is not a number\n", stdout);
 }
