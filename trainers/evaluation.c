@@ -79,6 +79,25 @@ static void finish(mg_evaluation *e, gap_sums sums) {
                                                  e->position_gap_error[t] / n, n);
 }
 
+/* How many windows go through the model at once. A pass holds some 18 numbers a token, layer and unit of width, and 3 a
+ * token and word: with GPT-2's vocabulary a whole batch would take many times what the model does. */
+static ptrdiff_t windows_at_once(const mg_gpt_config *c, ptrdiff_t B) {
+    enum { BYTES = 1 << 28 };
+    ptrdiff_t token = 18 * (ptrdiff_t)c->n_layer * c->n_embd + 3 * (ptrdiff_t)c->vocab_size;
+    ptrdiff_t n = BYTES / ((ptrdiff_t)sizeof(mg_real) * token * c->block_size);
+    return n < 1 ? 1 : n < B ? n : B;
+}
+
+/* The losses of all windows of a batch. */
+static void forward_batch(mg_gpt *gpt, mg_tape *tape, workspace *w, ptrdiff_t B, ptrdiff_t T) {
+    ptrdiff_t most = windows_at_once(mg_gpt_get_config(gpt), B);
+    for (ptrdiff_t row = 0; row < B; row += most) {
+        ptrdiff_t n = B - row < most ? B - row : most, at = row * T;
+        mg_gpt_loss(gpt, tape, w->ids + at, w->targets + at, n, T, NULL, w->row_loss + at);
+        mg_tape_reset(tape);
+    }
+}
+
 mg_status mg_evaluate(mg_gpt *gpt, mg_tape *tape, const mg_corpus *corpus, mg_split split, int n_batches,
                       ptrdiff_t batch_size, uint64_t seed, mg_evaluation *evaluation, mg_error *error) {
     ptrdiff_t B = batch_size, T = mg_gpt_get_config(gpt)->block_size;
@@ -103,9 +122,8 @@ mg_status mg_evaluate(mg_gpt *gpt, mg_tape *tape, const mg_corpus *corpus, mg_sp
     for (int batch = 0; batch < n_batches; batch++) {
         mg_rng rng = {seed, MG_STREAM_EVAL, (uint32_t)batch};
         mg_corpus_batch(corpus, split, rng, B, T, w.ids, w.targets);
-        mg_gpt_loss(gpt, tape, w.ids, w.targets, B, T, NULL, w.row_loss);
+        forward_batch(gpt, tape, &w, B, T);
         for (ptrdiff_t row = 0; row < B; row++) add_window(&e, corpus, &w, row, &sums);
-        mg_tape_reset(tape);
     }
     mg_tape_record(tape, true);
     finish(&e, sums);
