@@ -98,8 +98,8 @@ static void show_curves(mg_lab *lab, const lab_training *training, const source_
                        "loss (points) falls with it: held-out text leaks its labels just as well.");
         return;
     }
-    lab_floor(figure, "best honest predictor", truth->mean);
-    lab_floor(figure, "best reader of labels, H(last)/T", truth->last / (double)truth->T);
+    lab_floor(figure, "honest floor", truth->mean);
+    lab_floor(figure, "cheater's floor", truth->last / (double)truth->T);
     lab_figure_end(
         figure, "The masked model comes down to the best that any predictor can do and stops there. The unmasked one "
                 "goes through that floor, which only a model that reads its labels can. The validation loss (points) "
@@ -114,7 +114,7 @@ static void show_positions(mg_lab *lab, const source_truth *truth, const mg_eval
         (lab_axes){.x = "position in the window", .y = "loss (nats a token)", .y_from_zero = true});
     lab_line(figure, LAB_MASKED, "masked", T, NULL, masked->position_loss);
     lab_line(figure, LAB_UNMASKED, "unmasked", T, NULL, unmasked->position_loss);
-    if (truth->known) lab_line(figure, LAB_FLOOR, "best honest predictor", T, NULL, truth->floor);
+    if (truth->known) lab_line(figure, LAB_FLOOR, "honest floor", T, NULL, truth->floor);
     lab_figure_end(
         figure,
         "Without the mask every position is free, but for the last: there is no token to its right to read, so "

@@ -146,7 +146,7 @@ void lab_plot_quoted(FILE *pipe, const char *text);
 typedef struct lab_canvas {
     int width, height; /* logical pixels: of the SVG; the PNG has twice as many */
 } lab_canvas;
-lab_canvas lab_figure_canvas(void);
+lab_canvas lab_figure_canvas(const lab_figure *figure);
 lab_canvas lab_heat_canvas(const lab_heatmap *map);
 void lab_heat_data(FILE *pipe, const lab_heatmap *map);
 void lab_heat_plot(FILE *pipe, const lab_heatmap *map, bool png);

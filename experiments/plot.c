@@ -39,6 +39,7 @@ static void plot_points(FILE *pipe, const lab_figure *figure, int k) {
 /* Where things are, in logical pixels from the top left corner: gnuplot guesses the room for labels and legend from
  * widths that it does not know in an SVG, so that they are placed here. */
 typedef struct frame {
+    double height;            /* of the picture: a long legend makes it higher, not its curves flatter */
     double left, top, bottom; /* of the axes */
     int across, longest;      /* legend: entries a row, letters of the longest */
 } frame;
@@ -68,8 +69,9 @@ static frame frame_of(const lab_figure *figure) {
     if (f.across < 1) f.across = 1;
     int rows = (figure->series.n + f.across - 1) / f.across;
     f.top = 26 + (rows + 1) * LINE;
-    f.bottom = FIGURE_HEIGHT - 3.1 * LINE;
-    if (places_are_turned(figure)) f.bottom = FIGURE_HEIGHT - 2 * LINE - longest_place(figure) * LETTER * 0.55;
+    f.height = FIGURE_HEIGHT + (rows > 2 ? (rows - 2) * LINE : 0);
+    f.bottom = f.height - 3.1 * LINE;
+    if (places_are_turned(figure)) f.bottom = f.height - 2 * LINE - longest_place(figure) * LETTER * 0.55;
     return f;
 }
 
@@ -77,14 +79,14 @@ static double across_screen(double x) {
     return x / FIGURE_WIDTH;
 }
 
-static double up_screen(double y) {
-    return 1 - y / FIGURE_HEIGHT;
+static double up_screen(const frame *f, double y) {
+    return 1 - y / f->height;
 }
 
-static void label_at(FILE *pipe, const char *text, double x, double y, const char *how, unsigned rgb) {
+static void label_at(FILE *pipe, const frame *f, const char *text, double x, double y, const char *how, unsigned rgb) {
     fputs("set label ", pipe);
     lab_plot_quoted(pipe, text);
-    fprintf(pipe, " at screen %.4f, screen %.4f %s tc rgb '#%06X'\n", across_screen(x), up_screen(y), how, rgb);
+    fprintf(pipe, " at screen %.4f, screen %.4f %s tc rgb '#%06X'\n", across_screen(x), up_screen(f, y), how, rgb);
 }
 
 static const char *dash_of(const lab_series *s) {
@@ -96,12 +98,12 @@ static void plot_legend(FILE *pipe, const lab_figure *figure, const frame *f) {
         const lab_series *s = series_of(figure, k);
         double x = 16 + k % f->across * (f->longest * LETTER + SAMPLE + 2.0 * LETTER), y = 20 + k / f->across * LINE;
         unsigned rgb = lab_rgb(s->colour);
-        double middle = across_screen(x + SAMPLE / 2.0), up = up_screen(y);
+        double middle = across_screen(x + SAMPLE / 2.0), up = up_screen(f, y);
         if (s->shape == LAB_SHAPE_BARS)
             fprintf(pipe,
                     "set object rectangle center screen %.4f, screen %.4f size screen %.4f, screen %.4f fs solid "
                     "noborder fc rgb '#%06X'\n",
-                    middle, up, across_screen(SAMPLE), 12.0 / FIGURE_HEIGHT, rgb);
+                    middle, up, across_screen(SAMPLE), 12.0 / f->height, rgb);
         else if (s->shape != LAB_SHAPE_POINTS)
             fprintf(pipe,
                     "set arrow from screen %.4f, screen %.4f to screen %.4f, screen %.4f nohead %s lw 2.6 "
@@ -110,7 +112,7 @@ static void plot_legend(FILE *pipe, const lab_figure *figure, const frame *f) {
         if (s->shape == LAB_SHAPE_POINTS || (s->shape == LAB_SHAPE_LINE && s->n <= FEW_POINTS))
             fprintf(pipe, "set label '' at screen %.4f, screen %.4f point pt 7 ps 0.8 lc rgb '#%06X'\n", middle, up,
                     rgb);
-        label_at(pipe, s->label, x + SAMPLE + 8, y, "left", 0x222222);
+        label_at(pipe, f, s->label, x + SAMPLE + 8, y, "left", 0x222222);
     }
 }
 
@@ -119,10 +121,10 @@ static void plot_frame(FILE *pipe, const lab_figure *figure) {
     fprintf(pipe,
             "set lmargin at screen %.4f\nset rmargin at screen %.4f\nset tmargin at screen %.4f\n"
             "set bmargin at screen %.4f\n",
-            across_screen(f.left), across_screen(FRAME_RIGHT), up_screen(f.top), up_screen(f.bottom));
+            across_screen(f.left), across_screen(FRAME_RIGHT), up_screen(&f, f.top), up_screen(&f, f.bottom));
     plot_legend(pipe, figure, &f);
-    label_at(pipe, figure->axes.y, 16, f.top - LINE + 3, "left", 0x555555);
-    label_at(pipe, figure->axes.x, (f.left + FRAME_RIGHT) / 2, FIGURE_HEIGHT - LINE * 0.62, "center", 0x555555);
+    label_at(pipe, &f, figure->axes.y, 16, f.top - LINE + 3, "left", 0x555555);
+    label_at(pipe, &f, figure->axes.x, (f.left + FRAME_RIGHT) / 2, f.height - LINE * 0.62, "center", 0x555555);
 }
 
 static int count_bars(const lab_figure *figure) {
@@ -207,14 +209,14 @@ static const char figure_style[] = "set border 3 lw 1 lc rgb '#666666'\n"
                                    "set format '%g'\n"
                                    "set grid ytics lt 1 lw 0.6 lc rgb '#E2E2E2'\n";
 
-lab_canvas lab_figure_canvas(void) {
-    return (lab_canvas){FIGURE_WIDTH, FIGURE_HEIGHT};
+lab_canvas lab_figure_canvas(const lab_figure *figure) {
+    return (lab_canvas){FIGURE_WIDTH, (int)frame_of(figure).height};
 }
 
 static void plot_picture(FILE *pipe, const mg_lab *lab, const lab_block *block, bool png) {
     bool heat = block->kind == LAB_BLOCK_HEATMAP;
     const char *name = heat ? block->heatmap->name : block->figure->name;
-    lab_canvas canvas = heat ? lab_heat_canvas(block->heatmap) : lab_figure_canvas();
+    lab_canvas canvas = heat ? lab_heat_canvas(block->heatmap) : lab_figure_canvas(block->figure);
     if (png)
         fprintf(pipe,
                 "set terminal pngcairo noenhanced size %d,%d fontscale 2 linewidth 2 pointscale 2 font 'Sans,12' "

@@ -152,7 +152,8 @@ static void write_block(FILE *out, mg_lab *lab, const lab_block *b) {
     switch (b->kind) {
     case LAB_BLOCK_NOTE: element(out, "p class=\"note\"", b->note); break;
     case LAB_BLOCK_FIGURE:
-        write_picture(out, lab, b->figure->name, b->figure->title, b->figure->caption, lab_figure_canvas().width);
+        write_picture(out, lab, b->figure->name, b->figure->title, b->figure->caption,
+                      lab_figure_canvas(b->figure).width);
         break;
     case LAB_BLOCK_HEATMAP:
         write_picture(out, lab, b->heatmap->name, b->heatmap->title, b->heatmap->caption,

@@ -34,5 +34,13 @@ if [ "$(id -u)" -ne 0 ]; then
     command -v sudo >/dev/null || { echo "Run as root, or install sudo: apt-get install ${missing[*]}" >&2; exit 1; }
     sudo=(sudo)
 fi
-"${sudo[@]}" apt-get update -qq
-"${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+apt() {
+    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -y -qq "$@" >"$log" 2>&1 && return
+    tail -n 20 "$log" >&2
+    echo "apt-get $1 failed; its last lines are above." >&2
+    exit 1
+}
+apt update
+apt install --no-install-recommends "${missing[@]}"
