@@ -251,7 +251,9 @@ static void show_two(mg_lab *lab, const view views[N_MODELS]) {
             lab_heatmap_end(map,
                             "A row is a query and sums to 1. Masked, a row ends at the diagonal: the first token "
                             "can only look at itself. Not masked, weight may lie anywhere; a bright line one place "
-                            "right of the diagonal is a head that reads the next token, which is the label.");
+                            "right of the diagonal is a head that reads the next token, which is the label. The last "
+                            "token has nothing to "
+                            "its right, and its row shows it.");
         else
             lab_heatmap_end(map, "The same text, layer %d.", layer);
     }
