@@ -5,6 +5,7 @@
  * to H/T, where H is what the last position honestly pays; and a model that has learned to copy from the right has
  * nothing to copy from when it must write. */
 #include "lab_leak.h"
+#include "lab_private.h"
 #include "causality.h"
 #include "gemm.h"
 #include "lab_training.h"
@@ -98,8 +99,9 @@ static void show_curves(mg_lab *lab, const lab_training *training, const source_
                        "loss (points) falls with it: held-out text leaks its labels just as well.");
         return;
     }
-    lab_floor(figure, "honest floor", truth->mean);
-    lab_floor(figure, "cheater's floor", truth->last / (double)truth->T);
+    lab_floor(figure, lab_format(lab, "honest floor, %.3f", truth->mean), truth->mean);
+    double cheat = truth->last / (double)truth->T;
+    lab_floor(figure, lab_format(lab, "cheater's floor, %.3f", cheat), cheat);
     lab_figure_end(
         figure, "The masked model comes down to the best that any predictor can do and stops there. The unmasked one "
                 "goes through that floor, which only a model that reads its labels can. The validation loss (points) "
@@ -158,8 +160,8 @@ static mg_status show_influence(mg_lab *lab, lab_training *training, const mg_co
     if (T > MOST) T = MOST;
     const int *ids = corpus->ids + corpus->n_train;
     lab_heatmap *map = lab_heatmap_begin(
-        lab, "influence", "How much each token moves each prediction",
-        (lab_scale){.unit = "change of a logit", .rows = "prediction at", .columns = "changed token"});
+        lab, "influence", "How much each token moves each prediction (largest change of a logit)",
+        (lab_scale){.unit = "change", .rows = "prediction at", .columns = "changed token"});
     double future[N_MODELS];
     for (int i = 0; i < N_MODELS; i++) {
         mg_causality found;
