@@ -1,0 +1,26 @@
+# lab multihead: it passes, writes what it promises, and a spoilt lab says so.
+maskgrad=$1
+set -u
+folder=$(mktemp -d)
+trap 'rm -r "$folder"' EXIT
+cd "$folder" || exit 1
+fail() {
+    echo "FAIL: $*" >&2
+    exit 1
+}
+
+"$maskgrad" lab multihead --quick --out-dir run >out.txt 2>err.txt || fail "status $?: $(tail -1 err.txt) $(grep -A2 FAIL out.txt)"
+[ "$(grep -c ',pass$' run/summary.csv)" -eq $(($(wc -l <run/summary.csv) - 1)) ] || fail "a check does not pass"
+for name in wiring loss maps variants; do [ -s run/$name.csv ] || fail "$name.csv is missing"; done
+[ -s run/report.html ] || fail "no report"
+
+broken() { # PART CHECK: the check by this name turns to fail
+    MASKGRAD_BREAK=multihead.$1 "$maskgrad" lab multihead --quick --out-dir broken >out.txt 2>err.txt
+    [ $? -eq 1 ] || fail "MASKGRAD_BREAK=multihead.$1 goes unnoticed"
+    grep -q "^$2.*,fail$" broken/summary.csv || fail "multihead.$1: another verdict than expected"
+}
+broken slice 'before W^O: largest gradient'
+broken one 'two heads: loss'
+"$maskgrad" lab multihead --data x >out.txt 2>&1
+[ $? -eq 2 ] || fail "an option that the lab does not take is accepted"
+echo ok
