@@ -20,7 +20,7 @@ broken() { # PART CHECK: the check by this name turns to fail
     grep -q "^$2.*,fail$" broken/summary.csv || fail "multihead.$1: another verdict than expected"
 }
 broken slice 'before W^O: largest gradient'
-broken one 'two heads: loss'
+broken one 'two heads: answers'
 "$maskgrad" lab multihead --data x >out.txt 2>&1
 [ $? -eq 2 ] || fail "an option that the lab does not take is accepted"
 echo ok
