@@ -292,8 +292,8 @@ static void show_maps(mg_lab *lab, const study *s, const outcome *all, int n) {
 }
 
 static void show_table(mg_lab *lab, const study *s, const outcome *all, int n, double whole) {
-    lab_table *table = lab_table_begin(lab, "removals", "Every removal",
-                                       "left out\tchange in loss\t± s.e.\tmaps moved\tat most\tloss\tmaps");
+    lab_table *table = lab_table_begin(lab, "removals", "Every removal, and the change in loss",
+                                       "left out\tchange\t± s.e.\tmaps moved\tat most\tloss\tmaps");
     int loss_survives = 0, maps_survive = 0, with_maps = 0;
     for (int i = 0; i < n; i++) {
         const outcome *o = &all[i];

@@ -263,11 +263,10 @@ static void show_scatter(mg_lab *lab, const maps *m, const head_numbers *uniform
         }
         lab_points(figure, lab_step(layer, m->n_layer), lab_format(lab, "layer %d", layer), m->n_head, x, y);
     }
-    lab_floor(figure, "entropy of the uniform head", uniform->entropy);
-    lab_vertical(figure, "distance of the uniform head", uniform->distance);
+    lab_points(figure, LAB_FLOOR, "the uniform head", 1, &uniform->distance, &uniform->entropy);
     lab_figure_end(figure,
-                   "Each point is a head, the mean over %d texts. The crossing of the dashed lines is the head that "
-                   "looks at everything alike. A sharp head lies low; one that looks at its neighbours lies left.",
+                   "Each point is a head, the mean over %d texts. The uniform head looks at everything alike. A sharp "
+                   "head lies low; one that looks at its neighbours lies left.",
                    m->n_texts);
 }
 
