@@ -51,10 +51,6 @@ grep -q ',fail$' broken/summary.csv || fail "no verdict turned to fail"
 grep -q '✗ fail' broken/report.html && grep -q 'MASKGRAD_BREAK=mask.polarity' broken/report.html ||
     fail "the report does not tell that it is broken"
 
-"$maskgrad" lab all --out-dir everything --quick >out.txt || fail "lab all: status $?"
-grep -q 'href="lab-mask/report.html"' everything/index.html && [ -s everything/lab-mask/summary.csv ] ||
-    fail "lab all wrote no index or no lab"
-
 # Without gnuplot: one warning, numbers, terminal pictures, and a note in place of each picture.
 PATH=/nonexistent "$maskgrad" lab mask --out-dir plain >out.txt 2>err.txt || fail "without gnuplot: status $?"
 [ "$(wc -l <err.txt)" -eq 1 ] && grep -q 'gnuplot is not installed' err.txt || fail "the warning: $(cat err.txt)"
