@@ -2,6 +2,7 @@
  *
  * Everything is plain float32, a row at a time, as an attention does it: score, mask, softmax. Which keys a row may see
  * is mg_visible's word, as everywhere. */
+#include "lab_mask.h"
 #include "attention.h"
 #include "labs.h"
 
@@ -11,9 +12,7 @@
 
 enum { N = 6 }; /* tokens */
 
-typedef enum way { MINUS_INFINITY, ADD_1E9, ADD_1E4, FILL_1E4, ZERO_BEFORE, ZERO_AFTER, N_WAYS } way;
-
-static const char *const way_names[N_WAYS] = {
+const char *const lab_mask_names[N_WAYS] = {
     [MINUS_INFINITY] = "−∞ before the softmax",
     [ADD_1E9] = "−1e9 added",
     [ADD_1E4] = "−1e4 added",
@@ -22,7 +21,7 @@ static const char *const way_names[N_WAYS] = {
     [ZERO_AFTER] = "0 after the softmax",
 };
 
-static float masked_score(way w, float score) {
+static float masked_score(lab_mask_way w, float score) {
     switch (w) {
     case MINUS_INFINITY: return -INFINITY;
     case ADD_1E9: return score + -1e9f;
@@ -44,8 +43,8 @@ static void softmax(int n, const float *x, float *y) {
 }
 
 /* The weights of one row of n keys, the first `visible` of them allowed. */
-static void weigh(way w, int n, int visible, const float *scores, float *weights) {
-    float masked[N];
+void lab_mask_weigh(lab_mask_way w, int n, int visible, const float *scores, float *weights) {
+    float masked[LAB_MASK_MOST_KEYS];
     for (int j = 0; j < n; j++) masked[j] = j < visible ? scores[j] : masked_score(w, scores[j]);
     softmax(n, masked, weights);
     if (w == ZERO_AFTER)
@@ -103,11 +102,11 @@ static void known_row(mg_lab *lab) {
     enum { QUERY = 2 };
     int visible = (int)mg_visible(QUERY, 0, N);
     static const struct {
-        way way;
+        lab_mask_way way;
         lab_colour colour;
     } shown[] = {{MINUS_INFINITY, LAB_MASKED}, {ZERO_BEFORE, LAB_UNMASKED}, {ZERO_AFTER, LAB_AMBER}};
     float weights[N_WAYS][N];
-    for (int w = 0; w < N_WAYS; w++) weigh((way)w, N, visible, known_scores, weights[w]);
+    for (int w = 0; w < N_WAYS; w++) lab_mask_weigh((lab_mask_way)w, N, visible, known_scores, weights[w]);
 
     const char *keys[N];
     char names[N][32];
@@ -120,7 +119,7 @@ static void known_row(mg_lab *lab) {
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
         double y[N];
         for (int j = 0; j < N; j++) y[j] = (double)weights[shown[i].way][j];
-        lab_bars(figure, shown[i].colour, way_names[shown[i].way], N, keys, y);
+        lab_bars(figure, shown[i].colour, lab_mask_names[shown[i].way], N, keys, y);
     }
     lab_figure_end(figure, "The three keys on the right are the future. With 0 in the place of their scores they keep "
                            "more than a third of the weight, all three the same, since exp(0) is 1 and not 0.");
@@ -148,7 +147,7 @@ static void fill_rows(const mg_lab *lab, rows *r) {
         for (int i = 0; i < N; i++) {
             int visible = (int)mg_visible(i, 0, N);
             float *weights = r->weights[w][i];
-            weigh((way)w, N, visible, r->scores[i], weights);
+            lab_mask_weigh((lab_mask_way)w, N, visible, r->scores[i], weights);
             r->leaked[w][i] = (double)sum_of(visible, N, weights);
             r->sums[w][i] = (double)sum_of(0, N, weights);
         }
@@ -173,14 +172,14 @@ static double farthest_from_1(int n, const double *x) {
 }
 
 static void show_maps(mg_lab *lab, const rows *r) {
-    static const way shown[] = {MINUS_INFINITY, ZERO_BEFORE, ZERO_AFTER};
+    static const lab_mask_way shown[] = {MINUS_INFINITY, ZERO_BEFORE, ZERO_AFTER};
     lab_heatmap *map = lab_heatmap_begin(
         lab, "weights", "The same scores under three masks",
         (lab_scale){.unit = "weight", .low = 0, .high = 1, .numbers = true, .rows = "query", .columns = "key"});
     for (size_t p = 0; p < sizeof shown / sizeof *shown; p++) {
         mg_real values[N * N];
         for (int i = 0; i < N * N; i++) values[i] = (mg_real)r->weights[shown[p]][i / N][i % N];
-        lab_heatmap_panel(map, (lab_panel){.title = way_names[shown[p]],
+        lab_heatmap_panel(map, (lab_panel){.title = lab_mask_names[shown[p]],
                                            .n_rows = N,
                                            .n_columns = N,
                                            .values = values,
@@ -200,15 +199,15 @@ static void show_leaks(mg_lab *lab, const rows *r) {
     lab_figure *figure = lab_figure_begin(
         lab, "leak", "Weight on the future, row by row",
         (lab_axes){.x = "query", .y = "weight on forbidden keys", .y_from_zero = true});
-    lab_line(figure, LAB_MASKED, way_names[MINUS_INFINITY], N, query, r->leaked[MINUS_INFINITY]);
-    lab_line(figure, LAB_UNMASKED, way_names[ZERO_BEFORE], N, query, r->leaked[ZERO_BEFORE]);
+    lab_line(figure, LAB_MASKED, lab_mask_names[MINUS_INFINITY], N, query, r->leaked[MINUS_INFINITY]);
+    lab_line(figure, LAB_UNMASKED, lab_mask_names[ZERO_BEFORE], N, query, r->leaked[ZERO_BEFORE]);
     lab_figure_end(figure, "The earlier the query, the more of its keys are future, and the more a mask of 0 lets "
                            "through. The last query sees everything by right. With −∞ nothing passes anywhere.");
 
     figure = lab_figure_begin(lab, "sums", "Do the weights of a row sum to 1?",
                               (lab_axes){.x = "query", .y = "sum of the weights", .y_from_zero = true});
-    lab_line(figure, LAB_MASKED, way_names[MINUS_INFINITY], N, query, r->sums[MINUS_INFINITY]);
-    lab_line(figure, LAB_AMBER, way_names[ZERO_AFTER], N, query, r->sums[ZERO_AFTER]);
+    lab_line(figure, LAB_MASKED, lab_mask_names[MINUS_INFINITY], N, query, r->sums[MINUS_INFINITY]);
+    lab_line(figure, LAB_AMBER, lab_mask_names[ZERO_AFTER], N, query, r->sums[ZERO_AFTER]);
     lab_figure_end(figure, "Zeroing after the softmax hides the future and keeps its share: an early query's output is "
                            "scaled down by how strongly the future would have been heard, and so still depends on it.");
 
@@ -222,31 +221,31 @@ static void show_leaks(mg_lab *lab, const rows *r) {
 /* ---- Scores of a million ---- */
 
 /* The largest change in the weights of what the row may see when the future's scores become `extreme`. */
-static float change_of_the_past(way w, const rows *r, float extreme) {
+static float change_of_the_past(lab_mask_way w, const rows *r, float extreme) {
     float most = 0;
     for (int i = 0; i < N; i++) {
         int visible = (int)mg_visible(i, 0, N);
         float scores[N], weights[N];
         for (int j = 0; j < N; j++) scores[j] = j < visible ? r->scores[i][j] : extreme;
-        weigh(w, N, visible, scores, weights);
+        lab_mask_weigh(w, N, visible, scores, weights);
         most = fmaxf(most, largest_difference(visible, weights, r->weights[w][i]));
     }
     return most;
 }
 
 /* The weight on the future in row 0 when everything it may see has a score of −1e6. */
-static float leak_under_low_scores(way w, const rows *r) {
+static float leak_under_low_scores(lab_mask_way w, const rows *r) {
     float scores[N], weights[N];
     int visible = (int)mg_visible(0, 0, N);
     for (int j = 0; j < N; j++) scores[j] = j < visible ? -1e6F : r->scores[0][j];
-    weigh(w, N, visible, scores, weights);
+    lab_mask_weigh(w, N, visible, scores, weights);
     return sum_of(visible, N, weights);
 }
 
 /* The weight that a row which may see nothing at all gives away. */
-static float leak_of_an_empty_row(way w, const rows *r) {
+static float leak_of_an_empty_row(lab_mask_way w, const rows *r) {
     float weights[N];
-    weigh(w, N, 0, r->scores[0], weights);
+    lab_mask_weigh(w, N, 0, r->scores[0], weights);
     return sum_of(0, N, weights);
 }
 
@@ -255,12 +254,12 @@ static void extreme_scores(mg_lab *lab, const rows *r) {
                                        "mask\tfuture at +1e6\tfuture at −1e6\tpast at −1e6\trow that sees nothing");
     float changed[N_WAYS], low[N_WAYS], empty[N_WAYS];
     for (int w = 0; w < N_WAYS; w++) {
-        float up = change_of_the_past((way)w, r, 1e6F), down = change_of_the_past((way)w, r, -1e6F);
+        float up = change_of_the_past((lab_mask_way)w, r, 1e6F), down = change_of_the_past((lab_mask_way)w, r, -1e6F);
         changed[w] = fmaxf(up, down);
         if (isnan(up) || isnan(down)) changed[w] = NAN;
-        low[w] = leak_under_low_scores((way)w, r);
-        empty[w] = leak_of_an_empty_row((way)w, r);
-        lab_table_row(table, "%s\t%.3g\t%.3g\t%.3g\t%.3g", way_names[w], (double)up, (double)down, (double)low[w],
+        low[w] = leak_under_low_scores((lab_mask_way)w, r);
+        empty[w] = leak_of_an_empty_row((lab_mask_way)w, r);
+        lab_table_row(table, "%s\t%.3g\t%.3g\t%.3g\t%.3g", lab_mask_names[w], (double)up, (double)down, (double)low[w],
                       (double)empty[w]);
     }
     lab_table_end(table, "The first two columns: by how much the weights of the past change when every future score is "
@@ -294,7 +293,6 @@ static void absorbed_scores(mg_lab *lab) {
 }
 
 mg_status lab_mask(mg_lab *lab, mg_error *error) {
-    (void)error;
     lab_hypothesis(lab, "−∞ removes a key: exp(−∞) is exactly 0, whatever the scores are, and the row's weights sum to "
                         "1 over the keys that remain.");
     lab_hypothesis(lab, "0 is a score like any other: exp(0) is 1, so a key masked with 0 keeps its share of the "
@@ -314,6 +312,7 @@ mg_status lab_mask(mg_lab *lab, mg_error *error) {
     show_leaks(lab, &r);
     extreme_scores(lab, &r);
     absorbed_scores(lab);
+    mg_status status = lab_asked(lab)->checkpoint ? lab_mask_model(lab, error) : MG_OK;
 
     lab_exercise(lab, "A colleague masks by multiplying the scores by the triangle of 1 and 0. Which line of the table "
                       "is that? What does the first query see?");
@@ -322,5 +321,5 @@ mg_status lab_mask(mg_lab *lab, mg_error *error) {
     lab_source(lab, "Vaswani et al. 2017, “Attention Is All You Need”, section 3.2.3: illegal connections are set to "
                     "−∞ in the input of the softmax.");
     lab_source(lab, "The published row: a reader's report to the repository good-features, issue 1.");
-    return MG_OK;
+    return status;
 }

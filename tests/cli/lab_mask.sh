@@ -61,4 +61,10 @@ mkdir bin && printf '#!/bin/sh\nexit 3\n' >bin/gnuplot && chmod +x bin/gnuplot
 PATH=$PWD/bin:$PATH "$maskgrad" lab mask --out-dir failed >out.txt 2>err.txt || fail "with a failing gnuplot: status $?"
 [ "$(wc -l <err.txt)" -eq 1 ] && grep -q 'gnuplot failed' err.txt || fail "the warning: $(cat err.txt)"
 [ "$(grep -c 'drawn by gnuplot' failed/report.html)" -eq 4 ] || fail "pictures of a failing gnuplot"
+# On a model: its own weights are what −∞ gives to its own scores.
+"$maskgrad" train --data "$2/datasets/data/frases.csv" --grammar-size 3000 --max-iters 5 --eval-iters 1 --out-dir model \
+    >out.txt 2>&1 || fail "no model to look into: $(cat out.txt)"
+"$maskgrad" lab mask --checkpoint model --out-dir own >out.txt 2>&1 || fail "lab mask --checkpoint: status $?"
+grep -q '^the model.s scores under −∞: weight on the future,exactly 0,0,pass$' own/summary.csv || fail "no verdict on the model"
+[ -s own/model.csv ] || fail "no table of the model"
 echo ok
