@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LEAST_CONTEXT = 16, MOST_LOGITS = 1 << 22 };
+enum { LEAST_CONTEXT = 16, MOST_LOGITS = 1 << 22, FEW_TOKENS = 32 /* of a large model */ };
 
 mg_tape *lab_cache_tape(void) {
     mg_tape *tape = mg_tape_new(NULL);
@@ -228,6 +228,7 @@ static void tell(mg_lab *lab) {
 static mg_status same_logits(mg_lab *lab, lab_subject *subject, mg_error *error) {
     const mg_gpt_config *c = mg_gpt_get_config(subject->gpt);
     int most = MOST_LOGITS / c->vocab_size > LEAST_CONTEXT ? MOST_LOGITS / c->vocab_size : LEAST_CONTEXT;
+    if (most > FEW_TOKENS && lab_subject_affords(subject, FEW_TOKENS, FEW_TOKENS) < FEW_TOKENS) most = FEW_TOKENS;
     lab_text_set text;
     mg_status status = lab_subject_texts(lab, subject, 1, most, &text, error);
     if (status) return status;

@@ -75,7 +75,8 @@ static void time_token(const stand *s, int way, int n, int repeats, cost *c) {
 }
 
 static void measure(mg_lab *lab, const stand *s, int longest, cost *costs) {
-    bool quick = lab_asked(lab)->quick;
+    /* A large model's times are long, and need fewer repeats to stand out. */
+    bool few = lab_asked(lab)->quick || lab_asked(lab)->checkpoint;
     for (int i = 0; i < POINTS; i++) {
         /* From longest/16 on: where the part that grows is not lost in the part that does not. */
         int n = (int)lround(longest * pow(16, (i + 1.0) / POINTS - 1));
@@ -83,7 +84,7 @@ static void measure(mg_lab *lab, const stand *s, int longest, cost *costs) {
         lab_progress(lab, "measuring", i, POINTS, "token %d", n);
         for (int way = 0; way < 2; way++) {
             costs[i].scores[way] = count_scores(s, way, n);
-            time_token(s, way, n, (quick ? 7 : 21) * (way == CACHED ? 10 : 1), &costs[i]);
+            time_token(s, way, n, (few ? 7 : 21) * (way == CACHED ? 10 : 1), &costs[i]);
         }
     }
     lab_progress(lab, "measuring", POINTS, POINTS, "done");
@@ -198,7 +199,7 @@ void lab_cache_cost(mg_lab *lab, lab_subject *subject) {
     const mg_gpt_config *c = mg_gpt_get_config(s.gpt);
     int longest = c->block_size;
     while ((double)c->n_layer * c->n_head * longest * longest > MOST_SCORES) longest /= 2;
-    if (!own && lab_subject_affords(subject, 64, longest) < 64 && longest > 128) longest = 128;
+    if (!own && lab_subject_affords(subject, 64, longest) < 64 && longest > 64) longest = 64;
     MG_CHECK(mg_kv_cache_new(&s.cache, s.gpt, &error) == MG_OK, "%s", error.message);
     s.map = mg_arena_alloc(lab->arena, (size_t)c->n_layer * (size_t)c->n_head * (size_t)longest * (size_t)longest,
                            sizeof(mg_real), "maps");
