@@ -10,9 +10,9 @@ typedef struct chunk {
 } chunk;
 
 struct mg_arena {
-    chunk *first, *current; /* current is NULL until the first request after creation */
-    size_t offset;          /* of the first free byte in current */
-    size_t used, peak;
+    chunk *newest; /* what is given out comes from here; its `next` are older, and full */
+    size_t offset; /* of the first free byte in newest */
+    size_t used, peak, total;
 };
 
 enum { SMALLEST_CHUNK = 1 << 18 };
@@ -21,43 +21,41 @@ mg_arena *mg_arena_new(mg_error *error) {
     return mg_alloc_zero(1, sizeof(mg_arena), "an arena", error);
 }
 
-void mg_arena_free(mg_arena *arena) {
-    if (!arena) return;
-    for (chunk *c = arena->first, *next; c; c = next) {
+static void free_chunks(mg_arena *arena) {
+    for (chunk *c = arena->newest, *next; c; c = next) {
         next = c->next;
         mg_free(c->memory);
         mg_free(c);
     }
+    arena->newest = NULL;
+    arena->offset = arena->total = 0;
+}
+
+void mg_arena_free(mg_arena *arena) {
+    if (!arena) return;
+    free_chunks(arena);
     mg_free(arena);
 }
 
-static chunk *new_chunk(size_t size, mg_error *error) {
-    chunk *c = mg_alloc(1, sizeof *c, "an arena's chunk", error);
-    if (!c) return NULL;
-    *c = (chunk){.memory = mg_alloc(size, 1, "an arena's chunk", error), .size = size};
-    if (c->memory) return c;
-    mg_free(c);
-    return NULL;
+static bool add_chunk(mg_arena *arena, size_t size) {
+    chunk *c = mg_alloc(1, sizeof *c, "an arena's chunk", NULL);
+    if (!c) return false;
+    *c = (chunk){.next = arena->newest, .memory = mg_alloc(size, 1, "an arena's chunk", NULL), .size = size};
+    if (!c->memory) {
+        mg_free(c);
+        return false;
+    }
+    arena->newest = c;
+    arena->offset = 0;
+    arena->total += size;
+    return true;
 }
 
-/* Make `current` a chunk with room for `bytes` at offset 0: the next one if it is large enough, else a new one between.
- * Chunks double in size, so that a step touches few of them. */
-static bool advance(mg_arena *arena, size_t bytes, mg_error *error) {
-    chunk *next = arena->current ? arena->current->next : arena->first;
-    if (!next || next->size < bytes) {
-        size_t size = arena->current ? 2 * arena->current->size : SMALLEST_CHUNK;
-        chunk *fresh = new_chunk(size > bytes ? size : bytes, error);
-        if (!fresh) return false;
-        fresh->next = next;
-        if (arena->current)
-            arena->current->next = fresh;
-        else
-            arena->first = fresh;
-        next = fresh;
-    }
-    arena->current = next;
-    arena->offset = 0;
-    return true;
+/* A quarter of what is there already, so that a round that grows touches few chunks and wastes little. */
+static bool grow(mg_arena *arena, size_t bytes) {
+    size_t size = arena->total / 4;
+    if (size < SMALLEST_CHUNK) size = SMALLEST_CHUNK;
+    return add_chunk(arena, size > bytes ? size : bytes);
 }
 
 void *mg_arena_alloc(mg_arena *arena, size_t count, size_t size, const char *what) {
@@ -65,12 +63,11 @@ void *mg_arena_alloc(mg_arena *arena, size_t count, size_t size, const char *wha
         mg_fail(MG_FAILURE_BUG, __FILE__, __LINE__, "%s: %zu times %zu bytes is more than this machine can address",
                 what, count, size);
     size_t bytes = (count * size + MG_ALIGNMENT - 1) / MG_ALIGNMENT * MG_ALIGNMENT;
-    mg_error error;
-    if (!arena->current || arena->current->size - arena->offset < bytes)
-        if (!advance(arena, bytes, &error))
+    if (!arena->newest || arena->newest->size - arena->offset < bytes)
+        if (!grow(arena, bytes))
             mg_fail(MG_FAILURE_MEMORY, __FILE__, __LINE__, "out of memory: %zu bytes for %s, beside the %zu in use",
                     bytes, what, arena->used);
-    void *block = arena->current->memory + arena->offset;
+    void *block = arena->newest->memory + arena->offset;
     arena->offset += bytes;
     arena->used += bytes;
     if (arena->used > arena->peak) arena->peak = arena->used;
@@ -80,8 +77,15 @@ void *mg_arena_alloc(mg_arena *arena, size_t count, size_t size, const char *wha
     return block;
 }
 
+/* A round that took several chunks leaves one that would have held it all, and an eighth more: the next round of the
+ * same size allocates nothing, and rounds that grow slowly do so now and then. If there is no memory for that now, the
+ * next request asks again. */
 void mg_arena_reset(mg_arena *arena) {
-    arena->current = NULL;
+    if (arena->newest && arena->newest->next) {
+        size_t size = arena->used + arena->used / 8;
+        free_chunks(arena);
+        add_chunk(arena, size);
+    }
     arena->offset = arena->used = 0;
 }
 

@@ -14,7 +14,7 @@ MG_API void mg_arena_free(mg_arena *arena);
 /* count objects of `size` bytes, 64-byte aligned, not initialised, valid until the next reset. Never returns NULL: a
  * refusal goes to the failure handler (MG_FAILURE_MEMORY) with what the memory was for and how much was asked. */
 MG_API void *mg_arena_alloc(mg_arena *arena, size_t count, size_t size, const char *what);
-/* Take everything back, in O(1); the chunks stay for the next round. */
+/* Take everything back at once, whatever it was; the memory stays for the next round. */
 MG_API void mg_arena_reset(mg_arena *arena);
 MG_API size_t mg_arena_used(const mg_arena *arena); /* bytes given out since the last reset */
 MG_API size_t mg_arena_peak(const mg_arena *arena); /* the largest mg_arena_used so far */
