@@ -39,13 +39,16 @@ while [ "$done_kills" -lt "$kills" ]; do
     if [ $((done_kills % 2)) = 1 ]; then # wait for a checkpoint that is being written
         while kill -0 $pid 2>/dev/null && ! compgen -G 'killed/checkpoint.h5.tmp.*' >/dev/null; do :; done
     fi
-    ! compgen -G 'killed/checkpoint.h5.tmp.*' >/dev/null || at_save=$((at_save + 1))
     kill -9 $pid 2>/dev/null || true
     status=0
     wait $pid 2>/dev/null || status=$?
     pid=
     case $status in
-    137) done_kills=$((done_kills + 1)) ;;
+    137)
+        done_kills=$((done_kills + 1))
+        # Its temporary file tells that it was writing a checkpoint. The next run removes it.
+        ! compgen -G 'killed/checkpoint.h5.tmp.*' >/dev/null || at_save=$((at_save + 1))
+        ;;
     0) # it came to its end before the kill: compare, and begin another
         finished=$((finished + 1))
         cmp <(without_seconds whole) <(without_seconds killed) || fail "the log of a run that was killed differs"

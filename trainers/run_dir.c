@@ -1,6 +1,7 @@
 #include "run_dir.h"
 #include "heap.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -65,9 +66,24 @@ static mg_status take_lock(mg_run_dir *dir, mg_error *error) {
                         dir->path);
 }
 
+/* A process that was killed while it wrote left NAME.tmp.PID behind. Whoever holds the lock is the only writer, so any
+ * such file is nobody's. One that cannot be removed does no harm. */
+static void remove_leftovers(const mg_run_dir *dir) {
+    DIR *folder = opendir(dir->path);
+    if (!folder) return;
+    for (const struct dirent *entry; (entry = readdir(folder));) {
+        const char *tail = strstr(entry->d_name, ".tmp.");
+        if (!tail || tail == entry->d_name || tail[5] == '\0') continue;
+        if (tail[5 + strspn(tail + 5, "0123456789")] == '\0') unlinkat(dirfd(folder), entry->d_name, 0);
+    }
+    closedir(folder);
+}
+
 mg_status mg_run_dir_lock(mg_run_dir *dir, mg_error *error) {
     mg_status status = make_folders(dir->path, error);
-    return status == MG_OK ? take_lock(dir, error) : status;
+    if (status == MG_OK) status = take_lock(dir, error);
+    if (status == MG_OK) remove_leftovers(dir);
+    return status;
 }
 
 void mg_run_dir_close(mg_run_dir *dir) {
