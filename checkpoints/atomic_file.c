@@ -16,29 +16,8 @@ mg_status mg_atomic_file_check(const char *path, mg_error *error) {
                         S_ISDIR(file.st_mode) ? "a folder" : "not a regular file");
 }
 
-static int write_fully(int fd, const char *bytes, size_t length) {
-    while (length > 0) {
-        ssize_t n = write(fd, bytes, length);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return -1;
-        bytes += n;
-        length -= (size_t)n;
-    }
-    return 0;
-}
-
 static mg_status failed(const char *path, const char *doing, mg_error *error) {
     return mg_error_set(error, MG_ERR_IO, "'%s' cannot be %s: %s", path, doing, strerror(errno));
-}
-
-static mg_status write_temporary(const char *temporary, const char *path, const void *bytes, size_t length,
-                                 mg_error *error) {
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (fd < 0) return failed(path, "written", error);
-    mg_status status = MG_OK;
-    if (write_fully(fd, bytes, length) != 0 || fsync(fd) != 0) status = failed(path, "written", error);
-    if (close(fd) != 0 && status == MG_OK) status = failed(path, "written", error);
-    return status;
 }
 
 /* The rename itself must survive a power cut. Some file systems cannot sync a folder: nothing to be done there. */
@@ -54,19 +33,39 @@ static mg_status sync_folder(char *path, mg_error *error) {
     return status;
 }
 
-mg_status mg_atomic_file_write(const char *path, const void *bytes, size_t length, mg_error *error) {
+mg_status mg_atomic_file_begin(mg_atomic_file *file, const char *path, mg_error *error) {
+    *file = (mg_atomic_file){.fd = -1, .path = path};
     mg_status status = mg_atomic_file_check(path, error);
     if (status != MG_OK) return status;
     size_t room = strlen(path) + 32;
-    char *temporary = mg_alloc(room, 1, "a file name", error);
-    if (!temporary) return MG_ERR_MEMORY;
-    snprintf(temporary, room, "%s.tmp.%ld", path, (long)getpid());
-    status = write_temporary(temporary, path, bytes, length, error);
-    if (status == MG_OK && rename(temporary, path) != 0) status = failed(path, "written", error);
+    file->temporary = mg_alloc(room, 1, "a file name", error);
+    if (!file->temporary) return MG_ERR_MEMORY;
+    snprintf(file->temporary, room, "%s.tmp.%ld", path, (long)getpid());
+    file->fd = open(file->temporary, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+    return file->fd >= 0 ? MG_OK : failed(path, "written", error);
+}
+
+mg_status mg_atomic_file_commit(mg_atomic_file *file, mg_error *error) {
+    mg_status status = fsync(file->fd) == 0 ? MG_OK : failed(file->path, "written", error);
+    int closed = close(file->fd);
+    file->fd = -1;
+    if (status == MG_OK && closed != 0) status = failed(file->path, "written", error);
+    if (status == MG_OK) status = mg_atomic_file_check(file->path, error); /* again: writing took its time */
+    if (status == MG_OK && rename(file->temporary, file->path) != 0) status = failed(file->path, "written", error);
     if (status == MG_OK)
-        status = sync_folder(temporary, error);
+        status = sync_folder(file->temporary, error);
     else
-        unlink(temporary);
-    mg_free(temporary);
+        unlink(file->temporary);
+    mg_free(file->temporary);
+    file->temporary = NULL;
     return status;
+}
+
+void mg_atomic_file_abandon(mg_atomic_file *file) {
+    if (file->fd >= 0) {
+        close(file->fd);
+        unlink(file->temporary);
+    }
+    mg_free(file->temporary);
+    *file = (mg_atomic_file){.fd = -1};
 }

@@ -4,13 +4,20 @@
 
 #include "error.h"
 
-#include <stddef.h>
-
 /* Whether something that is not a regular file stands at `path`: MG_ERR_IO then. Renaming over a device would remove
  * it. */
 mg_status mg_atomic_file_check(const char *path, mg_error *error);
-/* Write to PATH.tmp.PID, sync, rename to PATH, sync the folder. MG_ERR_IO with the system's reason; then the old file
- * is as it was and the temporary one is gone. */
-mg_status mg_atomic_file_write(const char *path, const void *bytes, size_t length, mg_error *error);
+typedef struct mg_atomic_file {
+    int fd; /* of PATH.tmp.PID, empty, for reading and writing */
+    const char *path;
+    char *temporary;
+} mg_atomic_file;
+
+/* Keeps `path`. MG_ERR_IO with the system's reason, MG_ERR_MEMORY. End it with one of the others, after a failure too.
+ */
+mg_status mg_atomic_file_begin(mg_atomic_file *file, const char *path, mg_error *error);
+/* Sync, rename to PATH, sync the folder. MG_ERR_IO: the old file is as it was and the temporary one is gone. */
+mg_status mg_atomic_file_commit(mg_atomic_file *file, mg_error *error);
+void mg_atomic_file_abandon(mg_atomic_file *file);
 
 #endif

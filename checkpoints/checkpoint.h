@@ -28,9 +28,10 @@ typedef struct mg_checkpoint {
     mg_train_state train;
 } mg_checkpoint;
 
-/* Write it; nothing of `checkpoint` changes, and the same state gives the same bytes. Needs as much memory as the file
- * has bytes. On failure the file that was at `path` is untouched and no temporary file is left: MG_ERR_IO with the
- * system's reason, MG_ERR_MEMORY, or MG_ERR_INPUT for a tokenizer of more tokens than the model's vocabulary. */
+/* Write it; nothing of `checkpoint` changes, and the same state gives the same bytes. Numbers go straight from the
+ * model to the file; no copy of them is held. On failure the file that was at `path` is untouched and no temporary file
+ * is left: MG_ERR_IO with the system's reason, MG_ERR_MEMORY, or MG_ERR_INPUT for a tokenizer of more tokens than the
+ * model's vocabulary. */
 MG_API mg_status mg_checkpoint_save(const char *path, const mg_checkpoint *checkpoint, mg_error *error);
 /* Read it: *checkpoint owns what it holds. `trainable`: with gradients and, if the file has it, the optimiser's state;
  * otherwise adamw is NULL. A foreign, newer, truncated, half-written or damaged file, a missing dataset, a wrong shape,

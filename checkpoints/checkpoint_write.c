@@ -34,17 +34,14 @@ static mg_status write_all(const mg_h5 *h5, const mg_checkpoint *c) {
     return status;
 }
 
-static mg_status make_image(const char *path, const mg_checkpoint *c, mg_h5_image *image, mg_error *error) {
-    const mg_params *params = mg_gpt_params(c->gpt);
-    int copies = c->adamw ? 3 : 1; /* values, first and second moments */
-    size_t data_bytes = (size_t)copies * (size_t)params->size * sizeof(float);
-    if (c->tokenizer) data_bytes += mg_tokenizer_h5_bytes(c->tokenizer);
+static mg_status write_file(const char *path, const mg_checkpoint *c, int fd, mg_error *error) {
     mg_h5 h5;
-    mg_status status = mg_h5_create(&h5, path, image, MG_SEAL_BYTES, data_bytes, copies * params->n, error);
+    mg_h5_sink sink;
+    mg_status status = mg_h5_create(&h5, path, &sink, fd, MG_SEAL_BYTES, error);
     if (status == MG_OK) status = write_all(&h5, c);
-    if (status == MG_OK) status = mg_h5_finish(&h5, image);
+    if (status == MG_OK) status = mg_h5_finish(&h5);
     mg_h5_close(&h5);
-    return status;
+    return status == MG_OK ? mg_seal_write(fd, path, error) : status;
 }
 
 mg_status mg_checkpoint_save(const char *path, const mg_checkpoint *checkpoint, mg_error *error) {
@@ -53,14 +50,10 @@ mg_status mg_checkpoint_save(const char *path, const mg_checkpoint *checkpoint, 
         return mg_error_set(error, MG_ERR_INPUT,
                             "'%s' is not written: the tokenizer has %d tokens, but the model's vocab_size is %d", path,
                             mg_tokenizer_size(checkpoint->tokenizer), vocab_size);
-    mg_status status = mg_atomic_file_check(path, error);
-    if (status != MG_OK) return status;
-    mg_h5_image image = {0};
-    status = make_image(path, checkpoint, &image, error);
-    if (status == MG_OK) {
-        mg_seal_write(image.bytes, image.length);
-        status = mg_atomic_file_write(path, image.bytes, image.length, error);
-    }
-    mg_free(image.bytes);
+    mg_atomic_file file;
+    mg_status status = mg_atomic_file_begin(&file, path, error);
+    if (status == MG_OK) status = write_file(path, checkpoint, file.fd, error);
+    if (status == MG_OK) status = mg_atomic_file_commit(&file, error);
+    mg_atomic_file_abandon(&file);
     return status;
 }

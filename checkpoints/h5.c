@@ -1,7 +1,9 @@
 #include "h5.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- Messages ---- */
 
@@ -43,44 +45,127 @@ hid_t mg_h5_memory_type(mg_h5_type type) {
     return type == MG_H5_FLOAT32 ? real : type == MG_H5_UINT8 ? H5T_NATIVE_UINT8 : H5T_NATIVE_INT64;
 }
 
-/* ---- A file in memory: the core driver keeps it in a buffer of ours ---- */
+/* ---- Writing: HDF5 1.10 crashes when a write fails, so it is never told; we remember, and look when it is done. ----
+ */
 
-static void *image_allocate(size_t size, H5FD_file_image_op_t operation, void *user) {
-    (void)operation;
-    mg_h5_image *image = user;
-    if (size <= image->capacity) return image->bytes;
-    unsigned char *grown = mg_alloc_grow(image->bytes, image->capacity, size, 1, "the checkpoint's file", NULL);
-    if (!grown) return NULL;
-    image->bytes = grown;
-    image->capacity = size;
-    return grown;
+static mg_h5_sink *sink_of(H5FD_t *file) {
+    return (mg_h5_sink *)file; /* its first member */
 }
 
-static void *image_grow(void *block, size_t size, H5FD_file_image_op_t operation, void *user) {
-    (void)block;
-    return image_allocate(size, operation, user);
+static const mg_h5_sink *sink_of_const(const H5FD_t *file) {
+    return (const mg_h5_sink *)file;
 }
 
-static void *image_copy(void *to, const void *from, size_t size, H5FD_file_image_op_t operation, void *user) {
-    (void)operation;
-    (void)user;
-    return memcpy(to, from, size);
+static H5FD_t *sink_open(const char *name, unsigned flags, hid_t access, haddr_t maximum) {
+    (void)name;
+    (void)flags;
+    (void)maximum;
+    mg_h5_sink *const *sink = H5Pget_driver_info(access);
+    return sink ? &(*sink)->driver : NULL;
 }
 
-static herr_t image_keep(void *block, H5FD_file_image_op_t operation, void *user) {
-    (void)block; /* the bytes are what we want when HDF5 is done with them */
-    (void)operation;
-    (void)user;
+static herr_t sink_close(H5FD_t *file) {
+    (void)file; /* the descriptor is the caller's */
     return 0;
 }
 
-static void *user_copy(void *user) {
-    return user;
+/* As of HDF5's own driver for memory. */
+static herr_t sink_query(const H5FD_t *file, unsigned long *flags) {
+    (void)file;
+    *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
+             H5FD_FEAT_AGGREGATE_SMALLDATA;
+    return 0;
 }
 
-static herr_t user_free(void *user) {
-    (void)user;
+static haddr_t sink_get_allocated(const H5FD_t *file, H5FD_mem_t type) {
+    (void)type;
+    return sink_of_const(file)->allocated;
+}
+
+static herr_t sink_set_allocated(H5FD_t *file, H5FD_mem_t type, haddr_t address) {
+    (void)type;
+    sink_of(file)->allocated = address;
     return 0;
+}
+
+static haddr_t sink_end(const H5FD_t *file, H5FD_mem_t type) {
+    (void)type;
+    return sink_of_const(file)->end;
+}
+
+/* What was never written is zero. */
+static herr_t sink_read(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size, void *buffer) {
+    (void)type;
+    (void)transfer;
+    mg_h5_sink *sink = sink_of(file);
+    unsigned char *to = buffer;
+    while (size > 0) {
+        ssize_t n = pread(sink->fd, to, size, (off_t)address);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && !sink->failure) sink->failure = errno;
+        if (n <= 0) break;
+        to += n;
+        address += (haddr_t)n;
+        size -= (size_t)n;
+    }
+    memset(to, 0, size);
+    return 0;
+}
+
+static herr_t sink_write(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size,
+                         const void *buffer) {
+    (void)type;
+    (void)transfer;
+    mg_h5_sink *sink = sink_of(file);
+    const unsigned char *from = buffer;
+    if (address + size > sink->end) sink->end = address + size;
+    while (size > 0 && !sink->failure) {
+        ssize_t n = pwrite(sink->fd, from, size, (off_t)address);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) {
+            sink->failure = n < 0 ? errno : ENOSPC;
+            break;
+        }
+        from += n;
+        address += (haddr_t)n;
+        size -= (size_t)n;
+    }
+    return 0;
+}
+
+static herr_t sink_truncate(H5FD_t *file, hid_t transfer, hbool_t closing) {
+    (void)transfer;
+    (void)closing;
+    mg_h5_sink *sink = sink_of(file);
+    if (!sink->failure && ftruncate(sink->fd, (off_t)sink->allocated) != 0) sink->failure = errno;
+    sink->end = sink->allocated;
+    return 0;
+}
+
+static const H5FD_class_t sink_class = {
+#if H5_VERSION_GE(1, 14, 0)
+    .version = H5FD_CLASS_VERSION,
+    .value = 600, /* the numbers from 512 on are for experiments */
+#endif
+    .name = "maskgrad",
+    .maxaddr = INT64_MAX,
+    .fc_degree = H5F_CLOSE_STRONG,
+    .fapl_size = sizeof(mg_h5_sink *),
+    .open = sink_open,
+    .close = sink_close,
+    .query = sink_query,
+    .get_eoa = sink_get_allocated,
+    .set_eoa = sink_set_allocated,
+    .get_eof = sink_end,
+    .read = sink_read,
+    .write = sink_write,
+    .truncate = sink_truncate,
+    .fl_map = H5FD_FLMAP_DICHOTOMY,
+};
+
+mg_status mg_h5_sink_check(const mg_h5 *h5) {
+    if (!h5->sink || !h5->sink->failure) return MG_OK;
+    return mg_error_set(h5->error, MG_ERR_IO, "'%s' cannot be written: %s", h5->path, strerror(h5->sink->failure));
 }
 
 /* ---- Files ---- */
@@ -106,46 +191,31 @@ static herr_t keep_order(hid_t group) {
     return H5Pset_link_creation_order(group, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED);
 }
 
-mg_status mg_h5_create(mg_h5 *h5, const char *path, mg_h5_image *image, size_t user_block, size_t data_bytes,
-                       int n_datasets, mg_error *error) {
-    enum { STEP = 1 << 16, PER_DATASET = 8192 };
+mg_status mg_h5_create(mg_h5 *h5, const char *path, mg_h5_sink *sink, int fd, size_t user_block, mg_error *error) {
     begin(h5, path, error);
-    /* One generous request now: a refusal later, in the middle of HDF5's work, would find it unprepared. */
-    size_t expected = data_bytes + data_bytes / 32 + ((size_t)n_datasets + 64) * PER_DATASET + user_block;
-    *image = (mg_h5_image){.capacity = (expected / STEP + 2) * STEP};
-    image->bytes = mg_alloc(image->capacity, 1, "the checkpoint's file", error);
-    if (!image->bytes) return MG_ERR_MEMORY;
-    memset(image->bytes, 0, user_block);
-
-    H5FD_file_image_callbacks_t callbacks = {image_allocate, image_copy, image_grow, image_keep,
-                                             user_copy,      user_free,  image};
+    *sink = (mg_h5_sink){.fd = fd};
+    h5->sink = sink;
     /* Version bounds 1.8: a superblock that every HDF5 since 2008 reads. */
     hid_t access = access_properties(H5F_LIBVER_V18), creation = H5Pcreate(H5P_FILE_CREATE);
-    if (H5Pset_fapl_core(access, STEP, false) >= 0 && H5Pset_file_image_callbacks(access, &callbacks) >= 0 &&
-        H5Pset_userblock(creation, user_block) >= 0 && H5Pset_obj_track_times(creation, false) >= 0 &&
-        keep_order(creation) >= 0)
+    hid_t driver = H5FDregister(&sink_class);
+    if (H5Pset_driver(access, driver, &sink) >= 0 && H5Pset_userblock(creation, user_block) >= 0 &&
+        H5Pset_obj_track_times(creation, false) >= 0 && keep_order(creation) >= 0)
         h5->file = H5Fcreate(path, H5F_ACC_TRUNC, creation, access);
-    mg_status status = h5->file >= 0 ? MG_OK
-                                     : mg_h5_error(h5, "HDF5 cannot make a file in memory: %s", mg_h5_why().text);
+    mg_status status = h5->file >= 0 ? mg_h5_sink_check(h5)
+                                     : mg_h5_error(h5, "HDF5 cannot make a file: %s", mg_h5_why().text);
+    if (driver >= 0) H5FDunregister(driver); /* the file holds on to it */
     H5Pclose(access);
     H5Pclose(creation);
     return status;
 }
 
-mg_status mg_h5_finish(mg_h5 *h5, mg_h5_image *image) {
-    if (H5Fflush(h5->file, H5F_SCOPE_GLOBAL) < 0)
-        return mg_h5_error(h5, "HDF5 cannot finish the file: %s", mg_h5_why().text);
-    hsize_t user_block = 0;
-    hid_t creation = H5Fget_create_plist(h5->file);
-    herr_t asked = H5Pget_userblock(creation, &user_block);
-    H5Pclose(creation);
-    ssize_t length = H5Fget_file_image(h5->file, NULL, 0); /* does not count the user block */
-    if (asked < 0 || length < 0) return mg_h5_error(h5, "HDF5 does not tell the file's length: %s", mg_h5_why().text);
-    image->length = (size_t)length + (size_t)user_block;
-    herr_t closed = H5Fclose(h5->file);
+mg_status mg_h5_finish(mg_h5 *h5) {
+    herr_t flushed = H5Fflush(h5->file, H5F_SCOPE_GLOBAL), closed = H5Fclose(h5->file);
     h5->file = H5I_INVALID_HID;
-    if (closed < 0) return mg_h5_error(h5, "HDF5 cannot close the file: %s", mg_h5_why().text);
-    return MG_OK;
+    mg_status status = mg_h5_sink_check(h5);
+    if (status == MG_OK && (flushed < 0 || closed < 0))
+        status = mg_h5_error(h5, "HDF5 cannot finish the file: %s", mg_h5_why().text);
+    return status;
 }
 
 mg_status mg_h5_open(mg_h5 *h5, const char *path, mg_error *error) {

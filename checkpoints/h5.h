@@ -8,11 +8,21 @@
 
 #include <hdf5.h>
 
+/* Where a new file goes. HDF5 1.10 crashes when the disk fills up under a file it writes: this driver of ours takes
+ * everything without complaint and remembers the first failure. */
+typedef struct mg_h5_sink {
+    H5FD_t driver; /* first: HDF5 knows only this */
+    int fd;
+    int failure; /* errno of the first write that failed; nothing is written after it */
+    haddr_t allocated, end;
+} mg_h5_sink;
+
 typedef struct mg_h5 {
     hid_t file;
     const char *path; /* for messages */
     mg_error *error;
-    H5E_auto2_t report; /* what HDF5 did with its diagnostics before it was told to be quiet */
+    const mg_h5_sink *sink; /* NULL: read only */
+    H5E_auto2_t report;     /* what HDF5 did with its diagnostics before it was told to be quiet */
     void *report_to;
 } mg_h5;
 
@@ -23,18 +33,13 @@ typedef enum mg_h5_type {
     MG_H5_INT64
 } mg_h5_type;
 
-/* A file in memory: HDF5 1.10 crashes when the disk fills up under a file it holds open, so it never sees the disk. */
-typedef struct mg_h5_image {
-    unsigned char *bytes;
-    size_t length, capacity;
-} mg_h5_image;
-
-/* A new file in `image`, whose first `user_block` bytes (512, 1024, ...) HDF5 leaves alone; `data_bytes` in
- * `n_datasets` datasets are going to be written. `path` only serves messages. */
-mg_status mg_h5_create(mg_h5 *h5, const char *path, mg_h5_image *image, size_t user_block, size_t data_bytes,
-                       int n_datasets, mg_error *error);
-/* Close it; image->bytes (mg_free) is the finished file. */
-mg_status mg_h5_finish(mg_h5 *h5, mg_h5_image *image);
+/* A new file, written to `fd` (empty, open for reading and writing, and the caller's) as it grows; HDF5 leaves the
+ * first `user_block` bytes (512, 1024, ...) alone. `path` only serves messages. *sink must outlive *h5. */
+mg_status mg_h5_create(mg_h5 *h5, const char *path, mg_h5_sink *sink, int fd, size_t user_block, mg_error *error);
+/* Close it. MG_ERR_IO with the system's reason if any write failed. */
+mg_status mg_h5_finish(mg_h5 *h5);
+/* MG_ERR_IO if a write failed so far. */
+mg_status mg_h5_sink_check(const mg_h5 *h5);
 /* Open for reading. MG_ERR_FORMAT for what is not HDF5 or cut short, MG_ERR_IO for what another program writes to. */
 mg_status mg_h5_open(mg_h5 *h5, const char *path, mg_error *error);
 void mg_h5_close(mg_h5 *h5); /* also after a failure of the calls above, and more than once */

@@ -88,5 +88,6 @@ mg_status mg_h5_write_data(const mg_h5 *h5, const char *object, mg_h5_type type,
         status = mg_h5_error(h5, "cannot close the dataset %s: %s", object, mg_h5_why().text);
     if (properties >= 0) H5Pclose(properties);
     if (space >= 0) H5Sclose(space);
-    return status;
+    mg_status disk_status = mg_h5_sink_check(h5); /* a full disk ends it here, not after the whole model */
+    return disk_status == MG_OK ? status : disk_status;
 }

@@ -18,15 +18,6 @@ static void render(char seal[MG_SEAL_BYTES], uint64_t length, uint32_t crc) {
     snprintf(seal, MG_SEAL_BYTES, "%s1\nbytes %020" PRIu64 "\ncrc32 %08" PRIx32 "\n", magic, length, crc);
 }
 
-void mg_seal_write(unsigned char *file, size_t length) {
-    mg_crc32 crc;
-    mg_crc32_begin(&crc);
-    mg_crc32_add(&crc, file + MG_SEAL_BYTES, length - MG_SEAL_BYTES);
-    char seal[MG_SEAL_BYTES];
-    render(seal, length, mg_crc32_value(&crc));
-    memcpy(file, seal, sizeof seal);
-}
-
 /* Read until `size` bytes are there or the file ends; -1 is errno's. */
 static ssize_t read_fully(int fd, void *buffer, size_t size) {
     size_t got = 0;
@@ -44,18 +35,43 @@ static mg_status io_error(const char *path, mg_error *error) {
     return mg_error_set(error, MG_ERR_IO, "'%s' cannot be read: %s", path, strerror(errno));
 }
 
-static mg_status compare(int fd, const char *path, const char seal[MG_SEAL_BYTES], uint64_t length, mg_error *error) {
+/* From where `fd` stands to the end. */
+static mg_status sum(int fd, const char *path, uint64_t *length, uint32_t *value, mg_error *error) {
     unsigned char buffer[1 << 16];
     mg_crc32 crc;
     mg_crc32_begin(&crc);
+    *length = 0;
     for (;;) {
         ssize_t n = read_fully(fd, buffer, sizeof buffer);
         if (n < 0) return io_error(path, error);
         if (n == 0) break;
         mg_crc32_add(&crc, buffer, (size_t)n);
+        *length += (uint64_t)n;
     }
+    *value = mg_crc32_value(&crc);
+    return MG_OK;
+}
+
+mg_status mg_seal_write(int fd, const char *path, mg_error *error) {
+    if (lseek(fd, MG_SEAL_BYTES, SEEK_SET) < 0) return io_error(path, error);
+    uint64_t length;
+    uint32_t crc;
+    mg_status status = sum(fd, path, &length, &crc, error);
+    if (status != MG_OK) return status;
+    char seal[MG_SEAL_BYTES];
+    render(seal, length + MG_SEAL_BYTES, crc);
+    errno = ENOSPC; /* of a write cut short */
+    if (pwrite(fd, seal, sizeof seal, 0) == MG_SEAL_BYTES) return MG_OK;
+    return mg_error_set(error, MG_ERR_IO, "'%s' cannot be written: %s", path, strerror(errno));
+}
+
+static mg_status compare(int fd, const char *path, const char seal[MG_SEAL_BYTES], uint64_t length, mg_error *error) {
+    uint64_t rest;
+    uint32_t crc;
+    mg_status status = sum(fd, path, &rest, &crc, error);
+    if (status != MG_OK) return status;
     char expected[MG_SEAL_BYTES];
-    render(expected, length, mg_crc32_value(&crc));
+    render(expected, length, crc);
     if (memcmp(seal, expected, MG_SEAL_BYTES) == 0) return MG_OK;
     return mg_error_set(error, MG_ERR_FORMAT,
                         "'%s' is damaged, or another program changed it: its bytes are not those that were written "

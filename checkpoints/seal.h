@@ -12,8 +12,10 @@
 
 enum { MG_SEAL_BYTES = 512 };
 
-/* Fill the first MG_SEAL_BYTES of a file of `length` bytes. */
-void mg_seal_write(unsigned char *file, size_t length);
+/* Fill the first MG_SEAL_BYTES of the file behind `fd`, which is finished but for them. MG_ERR_IO; `path` serves
+ * messages.
+ */
+mg_status mg_seal_write(int fd, const char *path, mg_error *error);
 
 typedef struct mg_seal_report {
     bool sealed;    /* false: another program rewrote the file without the seal */

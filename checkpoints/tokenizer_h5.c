@@ -9,14 +9,6 @@ static const char tokens_path[] = MG_TOKENIZER_GROUP "/tokens";   /* uint8: all 
 static const char offsets_path[] = MG_TOKENIZER_GROUP "/offsets"; /* int64: where each starts; and the end */
 static const char merges_path[] = MG_TOKENIZER_GROUP "/merges";   /* uint8: merges.txt; of the kind gpt2 alone */
 
-size_t mg_tokenizer_h5_bytes(const mg_tokenizer *tokenizer) {
-    size_t bytes = 0;
-    mg_tokenizer_merges(tokenizer, &bytes);
-    for (int id = 0; id < mg_tokenizer_size(tokenizer); id++)
-        bytes += mg_tokenizer_token(tokenizer, id).length + sizeof(int64_t);
-    return bytes + sizeof(int64_t);
-}
-
 static mg_status write_tokens(const mg_h5 *h5, const mg_tokenizer *tokenizer) {
     int n = mg_tokenizer_size(tokenizer);
     int64_t *offsets = mg_alloc((size_t)n + 1, sizeof *offsets, "the offsets of tokens", h5->error);

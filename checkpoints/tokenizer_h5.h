@@ -7,8 +7,6 @@
 
 #define MG_TOKENIZER_GROUP "/tokenizer"
 
-/* The bytes that its datasets will hold. */
-size_t mg_tokenizer_h5_bytes(const mg_tokenizer *tokenizer);
 mg_status mg_tokenizer_h5_write(const mg_h5 *h5, const mg_tokenizer *tokenizer);
 /* The kind; the number of tokens must be at most vocab_size, since a model's vocabulary may be padded. */
 mg_status mg_tokenizer_h5_kind(const mg_h5 *h5, int vocab_size, mg_tokenizer_kind *kind);
