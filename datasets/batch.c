@@ -13,6 +13,10 @@ static part part_of(const mg_corpus *corpus, mg_split split) {
     return (part){corpus->n_train, corpus->n - corpus->n_train};
 }
 
+ptrdiff_t mg_corpus_tokens(const mg_corpus *corpus, mg_split split) {
+    return part_of(corpus, split).n;
+}
+
 mg_status mg_corpus_check(const mg_corpus *corpus, ptrdiff_t block_size, mg_error *error) {
     for (int split = MG_TRAIN; split <= MG_VALIDATION; split++) {
         part p = part_of(corpus, (mg_split)split);

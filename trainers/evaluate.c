@@ -126,8 +126,18 @@ static mg_status evaluate_masks(const mg_checkpoint *checkpoint, const mg_corpus
     return status;
 }
 
+static mg_status check_length(const mg_corpus *corpus, mg_split split, ptrdiff_t T, const char *path, mg_error *error) {
+    ptrdiff_t n = mg_corpus_tokens(corpus, split);
+    if (n > T) return MG_OK;
+    return mg_error_set(error, MG_ERR_INPUT,
+                        "the %s split of %s holds %td tokens, but %s reads windows of %td and the token behind: give a "
+                        "longer text%s",
+                        split == MG_TRAIN ? "training" : "validation", corpus->name, n, path, T,
+                        split == MG_TRAIN ? "" : ", or --validation 0 to evaluate on all of it");
+}
+
 static mg_status evaluate_file(const char *asked, const mg_data_options *data_options, const evaluate_options *o,
-                               bool alone, mg_error *error) {
+                               bool first, bool alone, mg_error *error) {
     char path[4096];
     mg_checkpoint_path(asked, path, sizeof path);
     mg_checkpoint checkpoint;
@@ -140,7 +150,10 @@ static mg_status evaluate_file(const char *asked, const mg_data_options *data_op
         status = mg_error_set(error, MG_ERR_STATE, "%s has no tokenizer: it cannot read a text", path);
     if (status == MG_OK) status = mg_corpus_load(&corpus, &data, error);
     if (status == MG_OK && corpus->warning[0]) fprintf(stderr, "maskgrad evaluate: %s\n", corpus->warning);
-    if (status == MG_OK) status = mg_corpus_check(corpus, mg_gpt_get_config(checkpoint.gpt)->block_size, error);
+    if (status == MG_OK)
+        status = check_length(corpus, o->split == 0 ? MG_TRAIN : MG_VALIDATION,
+                              mg_gpt_get_config(checkpoint.gpt)->block_size, path, error);
+    if (status == MG_OK && first) puts("checkpoint,training_mask,evaluation_mask,loss,floor");
     if (status == MG_OK) status = evaluate_masks(&checkpoint, corpus, o, asked, alone, error);
     mg_corpus_free(corpus);
     mg_checkpoint_free(&checkpoint);
@@ -159,9 +172,8 @@ int mg_evaluate_command(int argc, char **argv) {
 
     mg_error error;
     mg_status status = MG_OK;
-    puts("checkpoint,training_mask,evaluation_mask,loss,floor");
     for (int i = 0; i < n && status == MG_OK; i++)
-        status = evaluate_file(checkpoints[i], &run.data, &options, n == 1, &error);
+        status = evaluate_file(checkpoints[i], &run.data, &options, i == 0, n == 1, &error);
     if (status == MG_OK) return 0;
     fflush(stdout);
     fprintf(stderr, "maskgrad evaluate: %s\n", error.message);
