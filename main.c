@@ -4,6 +4,8 @@
 #include "error.h"
 #include "experiment_commands.h"
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,10 +28,24 @@ static const command commands[] = {
     {NULL, NULL, NULL},
 };
 
+static char running[32] = "maskgrad"; /* and the command's name */
+
+/* A bug of ours names its place in the source; memory that runs out is nobody's bug and needs none. */
 static void fail(mg_failure kind, const char *message, void *user) {
     (void)user;
-    fprintf(stderr, "maskgrad: %s\n", message);
+    const char *sentence = kind == MG_FAILURE_MEMORY ? strstr(message, "out of memory") : NULL;
+    fprintf(stderr, "%s: %s\n", running, sentence ? sentence : message);
     exit(kind == MG_FAILURE_MEMORY ? 1 : 70);
+}
+
+/* Results that did not arrive are not results: a full disk or a closed pipe turns success into failure. */
+static int finish(int status) {
+    bool lost = ferror(stdout) != 0;
+    errno = 0;
+    if (fclose(stdout) != 0) lost = true;
+    if (!lost || status != 0) return status;
+    fprintf(stderr, "%s: the output cannot be written: %s\n", running, strerror(errno ? errno : EIO));
+    return 1;
 }
 
 static void print_commands(FILE *out) {
@@ -49,14 +65,17 @@ int main(int argc, char **argv) {
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         print_commands(stdout);
-        return 0;
+        return finish(0);
     }
     if (strcmp(argv[1], "--version") == 0) {
         puts("maskgrad " MASKGRAD_VERSION);
-        return 0;
+        return finish(0);
     }
-    for (const command *c = commands; c->name; c++)
-        if (strcmp(argv[1], c->name) == 0) return c->run(argc - 1, argv + 1);
+    for (const command *c = commands; c->name; c++) {
+        if (strcmp(argv[1], c->name) != 0) continue;
+        snprintf(running, sizeof running, "maskgrad %s", c->name);
+        return finish(c->run(argc - 1, argv + 1));
+    }
     fprintf(stderr, "maskgrad: there is no command '%s'; `maskgrad --help` lists them\n", argv[1]);
     return 2;
 }

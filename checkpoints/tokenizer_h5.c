@@ -129,7 +129,7 @@ static mg_status read_merges(const mg_h5 *h5, int n, mg_tokenizer **tokenizer) {
 mg_status mg_tokenizer_h5_read(const mg_h5 *h5, int vocab_size, mg_tokenizer **tokenizer) {
     *tokenizer = NULL;
     mg_tokenizer_kind kind;
-    int n;
+    int n = 0;
     mg_error why = {0};
     mg_status status = read_kind(h5, vocab_size, &kind, &n);
     if (status != MG_OK) return status;

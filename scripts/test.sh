@@ -8,12 +8,14 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/install-deps.sh --tests
 
-run() {
-    cmake --preset "$1" >/dev/null
-    cmake --build --preset "$1" | tail -n 1
-    ctest --preset "$1" -j"$(nproc)"
+run() { # PRESET [CTEST OPTION...]
+    local preset=$1
+    shift
+    cmake --preset "$preset" >/dev/null
+    cmake --build --preset "$preset" | tail -n 1
+    ctest --preset "$preset" -j"$(nproc)" "$@"
 }
 
 echo "== dev: warnings are errors, fresh memory is poisoned"
 run dev
-[ "${1:-}" = --fast ] || { echo "== asan: the sanitizers" && run asan; }
+[ "${1:-}" = --fast ] || { echo "== asan: the sanitizers" && run asan -LE trains; }
