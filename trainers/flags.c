@@ -167,6 +167,7 @@ typedef struct parser {
 
     const mg_flag *flag[MAX_ROWS]; /* by key - FIRST_KEY, with the struct that its offset is about */
     void *values[MAX_ROWS];
+    bool given[MAX_ROWS];
     int n_flags;
     int by_letter[128]; /* the key of a short option; 0: none */
 
@@ -176,6 +177,24 @@ typedef struct parser {
     int n_owned;
 } parser;
 
+/* Two flags may set one value, as --mask and --lookahead do: not to two different ones. */
+static void set(parser *p, int index, const char *text, struct argp_state *state) {
+    const mg_flag *flag = p->flag[index];
+    void *values = p->values[index];
+    char before[TEXT_SIZE], after[TEXT_SIZE];
+    const mg_flag *other = NULL;
+    for (int i = 0; i < p->n_flags && !other; i++)
+        if (i != index && p->given[i] && p->values[i] == values && p->flag[i]->offset == flag->offset)
+            other = p->flag[i];
+    if (other) mg_flag_format(other, values, before, sizeof before);
+    mg_error error;
+    if (mg_flag_set(flag, values, text, &error) != MG_OK) argp_error(state, "%s", error.message);
+    if (other) mg_flag_format(other, values, after, sizeof after);
+    if (other && strcmp(before, after) != 0)
+        argp_error(state, "--%s and --%s contradict each other: give one", other->name, flag->name);
+    p->given[index] = true;
+}
+
 static error_t take(int key, char *text, struct argp_state *state) {
     parser *p = state->input;
     if (key == ARGP_KEY_ARG) {
@@ -184,14 +203,12 @@ static error_t take(int key, char *text, struct argp_state *state) {
         return 0;
     }
     if (key == ARGP_KEY_END && p->n_arguments < p->line->min_arguments)
-        argp_error(state, "%s: too few are given", p->line->arguments);
+        argp_error(state, "too few arguments are given: it takes %s", p->line->arguments);
     if (key == 'h' && !p->by_letter['h']) argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
     if (key > 0 && key < 128 && p->by_letter[key]) key = p->by_letter[key];
     if (key < FIRST_KEY || key >= FIRST_KEY + p->n_flags) return ARGP_ERR_UNKNOWN;
     const mg_flag *flag = p->flag[key - FIRST_KEY];
-    mg_error error;
-    const char *value = takes_value(flag) ? text : flag->kind == MG_FLAG_ON ? "true" : "false";
-    if (mg_flag_set(flag, p->values[key - FIRST_KEY], value, &error) != MG_OK) argp_error(state, "%s", error.message);
+    set(p, key - FIRST_KEY, takes_value(flag) ? text : flag->kind == MG_FLAG_ON ? "true" : "false", state);
     return 0;
 }
 

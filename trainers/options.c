@@ -84,6 +84,8 @@ static mg_status parse_leak(const char *text, void *model, mg_error *error) {
                             "--leak: behind the colon stands how many positions ahead the head may see, or 'all', "
                             "not '%s'",
                             text + read + 1);
+    if (lookahead == 0)
+        return mg_error_set(error, MG_ERR_INPUT, "--leak: a leak of 0 positions is none, so '%s' is not one", text);
     config->leak_layer = layer;
     config->leak_head = head;
     config->leak_lookahead = lookahead;
@@ -125,6 +127,16 @@ static void format_text(const void *value, char *text, size_t size) {
     snprintf(text, size, "%s", content ? content : "");
 }
 
+/* One folder's name, so that runs/NAME is where it says. */
+static mg_status parse_name(const char *text, void *name, mg_error *error) {
+    if (!text[0] || strchr(text, '/') || strcmp(text, ".") == 0 || strcmp(text, "..") == 0)
+        return mg_error_set(error, MG_ERR_INPUT,
+                            "--name is the name of one folder in runs/, without '/', not '%s'; --out-dir takes a path",
+                            text);
+    *(const char **)name = text;
+    return MG_OK;
+}
+
 static mg_status parse_resume(const char *text, void *init_from, mg_error *error) {
     (void)text;
     (void)error;
@@ -155,8 +167,8 @@ const mg_flag mg_data_flags[] = {
      .help = "char, word or gpt2 [char; the words of a grammar]"},
     {.name = "column", FIXED, TEXT(data.column, "NAME"), .help = "The column of a CSV whose rows are documents"},
     {.name = "merges", FREE, TEXT(data.merges, "FILE"), .help = "merges.txt, for --tokens gpt2"},
-    {.name = "validation", FIXED, REAL(data.validation, 0, 1), .open = MG_FLAG_OPEN_MIN | MG_FLAG_OPEN_MAX,
-     .help = "The last share of the tokens, kept for validation"},
+    {.name = "validation", FIXED, REAL(data.validation, 0, 1), .open = MG_FLAG_OPEN_MAX,
+     .help = "The last share of the tokens, kept for validation; 0: validate on the training tokens"},
     {.name = "grammar-size", FIXED, LONG_COUNT(data.grammar_size, 100, 1000000000),
      .help = "Words to draw from a grammar"},
     {0},
@@ -231,7 +243,7 @@ const mg_flag mg_machine_flags[] = {
 const mg_flag mg_folder_flags[] = {
     {.kind = MG_FLAG_HEADING, .help = "Where, and from where:"},
     {.name = "out-dir", .also = "o out", TEXT(out_dir, "DIR"), .help = "The run folder [runs/NAME]"},
-    {.name = "name", FREE, TEXT(name, "NAME"), .help = "The run's name [of the data and the mask]"},
+    {.name = "name", FREE, CUSTOM(name, parse_name, format_text, "NAME"), .help = "The run's name [of the data and the mask]"},
     {.name = "init-from", TEXT(init_from, "WHAT"),
      .help = "scratch; resume: go on with the run of this folder; or a checkpoint whose weights to start from"},
     {.name = "resume", CUSTOM(init_from, parse_resume, format_text, NULL), .help = "--init-from resume"},

@@ -46,6 +46,7 @@ static mg_status name_folder(mg_run *run, const mg_run_options *asked, mg_error 
                        strcmp(asked->init_from, "resume") == 0
                            ? "--resume needs --out-dir, the folder of the run to go on with"
                            : "--data FILE is missing: a text, a CSV or a grammar to train on");
+    if (asked->out_dir && !asked->out_dir[0]) mg_usage_error(&line, "--out-dir is empty: name a folder");
     if (asked->out_dir)
         snprintf(path, sizeof path, "%s", asked->out_dir);
     else
@@ -55,10 +56,21 @@ static mg_status name_folder(mg_run *run, const mg_run_options *asked, mg_error 
 
 /* ---- Going on ---- */
 
-static mg_status check_resumed(const mg_run_options *stored, const mg_run_options *now, const mg_run_dir *dir,
-                               mg_error *error) {
+/* The flag that differs, as the command line spells it: two set the lookahead. */
+static const mg_flag *as_given(const mg_flag *flag, int argc, char **argv) {
+    if (strcmp(flag->name, "lookahead") != 0) return flag;
+    const mg_flag *mask = mg_lesson_flags;
+    while (!mask->name || strcmp(mask->name, "mask") != 0) mask++;
+    for (int i = 1; i < argc; i++)
+        if (strncmp(argv[i], "--mas", 5) == 0) return mask; /* no shorter abbreviation is unique */
+    return flag;
+}
+
+static mg_status check_resumed(const mg_run_options *stored, const mg_run_options *now, const mg_run_dir *dir, int argc,
+                               char **argv, mg_error *error) {
     const mg_flag *flag = mg_run_options_conflict(stored, now);
     if (!flag) return MG_OK;
+    flag = as_given(flag, argc, argv);
     char was[4096], is[4096];
     mg_flag_format(flag, stored, was, sizeof was);
     mg_flag_format(flag, now, is, sizeof is);
@@ -78,7 +90,7 @@ static mg_status resume_settings(mg_run *run, start *from, int argc, char **argv
     run->options = stored;
     parse(&run->options, argc, argv);
     mg_run_options_resolve(&run->options);
-    status = check_resumed(&stored, &run->options, &run->dir, error);
+    status = check_resumed(&stored, &run->options, &run->dir, argc, argv, error);
     if (status != MG_OK || access(run->dir.checkpoint, F_OK) != 0) return status;
     status = mg_checkpoint_load(run->dir.checkpoint, true, &from->weights, error);
     from->has_weights = status == MG_OK;
@@ -157,6 +169,8 @@ static mg_status settings(mg_run *run, start *from, int argc, char **argv, mg_er
     parse(&asked, argc, argv);
     run->options = asked;
     from->resume = strcmp(asked.init_from, "resume") == 0;
+    if (from->resume && asked.force)
+        mg_usage_error(&line, "--resume goes on with a run and --force replaces it: give one");
     mg_status status = name_folder(run, &asked, error);
     if (status != MG_OK) return status;
     if (from->resume) return resume_settings(run, from, argc, argv, error);

@@ -91,6 +91,9 @@ refused --batch-size 5
 refused --n-layer 2
 refused --beta2 0.5
 refused --lookahead all
+refused --mask none
+status 2 train --resume --force --out-dir part
+says --force; one_sentence
 refused --grammar-size 30000
 refused --max-iters 10
 refused --lr-decay-iters 100
@@ -165,6 +168,12 @@ wrong --dropout 1
 wrong --mask maybe
 wrong --lookahead -1
 wrong --leak 0
+wrong --leak 0.0:0
+wrong --mask none --lookahead 3
+wrong --lookahead 0 --mask none
+wrong --name ""
+wrong --name ../b
+wrong --name a/b
 wrong --min-lr 1
 wrong --seed -1
 wrong --threads 0.5
@@ -176,6 +185,8 @@ status 2 train "${tiny[@]}" --out-dir wrong --leak 0.7
 says "head 7"; one_sentence
 status 2 train "${tiny[@]}" --out-dir wrong --block-size 30000
 says 30001; one_sentence
+status 2 train "${tiny[@]}" --out-dir ""
+says "--out-dir is empty"; one_sentence
 status 2 train
 says --data; one_sentence
 status 1 train --data nofile.csv

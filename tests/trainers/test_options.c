@@ -41,7 +41,7 @@ static void test_numbers_are_strict(void **state) {
     const char *const not_rates[] = {"0", "-1", "", " 1", "1 ", "1x", "nan", "inf", "-inf", "1e999", "infinity"};
     for (size_t i = 0; i < sizeof not_rates / sizeof *not_rates; i++) refused("lr", not_rates[i]);
     refused("beta1", "1");
-    refused("validation", "0");
+    taken("validation", "0", "0");
     refused("validation", "1");
     taken("lr", "1e30", "1e+30");
     taken("lr", ".5", "0.5");
@@ -61,7 +61,7 @@ static void test_masks(void **state) {
     taken("leak", "0.3", "0.3:1");
     taken("leak", "1.0:all", "1.0:all");
     taken("leak", "none", "none");
-    const char *const bad[] = {"", "1", "1.", ".1", "-1.0", "1.-1", "1.1:", "1.1:x", "1.1x", "1.1:-1", "a.b"};
+    const char *const bad[] = {"", "1", "1.", ".1", "-1.0", "1.-1", "1.1:", "1.1:x", "1.1x", "1.1:-1", "1.1:0", "a.b"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         mg_run_options options = mg_run_defaults();
         mg_error error;
@@ -110,6 +110,9 @@ static void test_names(void **state) {
     options.name = "mine";
     mg_run_default_dir(&options, path, sizeof path);
     assert_string_equal(path, "runs/mine");
+    taken("name", "..mine", "..mine");
+    const char *const bad[] = {"", ".", "..", "../mine", "a/b", "/", "mine/"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) refused("name", bad[i]);
 }
 
 static void test_conflicts(void **state) {
