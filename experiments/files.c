@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 mg_status lab_make_folder(const char *path, mg_error *error) {
     char *part = mg_strdup(path, error);
@@ -26,19 +27,35 @@ mg_status lab_make_folder(const char *path, mg_error *error) {
     return status;
 }
 
-FILE *lab_create(const mg_lab *lab, const char *name, const char *ending, mg_error *error) {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%s.%s", lab->settings.out_dir, name, ending);
-    FILE *file = fopen(path, "w");
-    if (!file) mg_error_set(error, MG_ERR_IO, "cannot write %s: %s", path, strerror(errno));
-    return file;
+mg_status lab_file_begin(lab_file *file, const char *path, mg_error *error) {
+    file->out = NULL;
+    snprintf(file->path, sizeof file->path, "%s", path);
+    mg_status status = mg_atomic_file_begin(&file->atomic, file->path, error);
+    if (status == MG_OK) {
+        int copy = dup(file->atomic.fd); /* fclose closes its own, the commit still needs one */
+        file->out = copy >= 0 ? fdopen(copy, "w") : NULL;
+        if (file->out) return MG_OK;
+        status = mg_error_set(error, MG_ERR_IO, "cannot write %s: %s", path, strerror(errno));
+        if (copy >= 0) close(copy);
+    }
+    mg_atomic_file_abandon(&file->atomic);
+    return status;
 }
 
-mg_status lab_close(const mg_lab *lab, FILE *file, const char *name, const char *ending, mg_error *error) {
-    bool failed = ferror(file) != 0;
-    if (fclose(file) == 0 && !failed) return MG_OK;
-    return mg_error_set(error, MG_ERR_IO, "cannot write %s/%s.%s: %s", lab->settings.out_dir, name, ending,
-                        strerror(errno));
+mg_status lab_file_end(lab_file *file, mg_error *error) {
+    errno = 0;
+    bool failed = ferror(file->out) != 0;
+    if (fclose(file->out) == 0 && !failed) return mg_atomic_file_commit(&file->atomic, error);
+    mg_status status = mg_error_set(error, MG_ERR_IO, "cannot write %s whole: %s", file->path,
+                                    errno ? strerror(errno) : "the disk took only a part");
+    mg_atomic_file_abandon(&file->atomic);
+    return status;
+}
+
+mg_status lab_create(const mg_lab *lab, const char *name, const char *ending, lab_file *file, mg_error *error) {
+    char path[sizeof file->path];
+    snprintf(path, sizeof path, "%s/%s.%s", lab->settings.out_dir, name, ending);
+    return lab_file_begin(file, path, error);
 }
 
 char *lab_read_file(mg_lab *lab, const char *path, size_t *size) {
@@ -125,25 +142,29 @@ static mg_status write_block(const mg_lab *lab, const lab_block *block, mg_error
     const char *name = block->kind == LAB_BLOCK_FIGURE    ? block->figure->name
                        : block->kind == LAB_BLOCK_HEATMAP ? block->heatmap->name
                                                           : block->table->name;
-    FILE *out = lab_create(lab, name, "csv", error);
-    if (!out) return MG_ERR_IO;
+    lab_file file;
+    mg_status status = lab_create(lab, name, "csv", &file, error);
+    if (status != MG_OK) return status;
+    FILE *out = file.out;
     if (block->kind == LAB_BLOCK_FIGURE) write_figure(out, block->figure);
     if (block->kind == LAB_BLOCK_HEATMAP) write_heatmap(out, block->heatmap);
     if (block->kind == LAB_BLOCK_TABLE)
         for (int i = 0; i < block->table->rows.n; i++)
             csv_row(out, block->table->n_columns, block->table->rows.item[i]);
-    return lab_close(lab, out, name, "csv", error);
+    return lab_file_end(&file, error);
 }
 
 static mg_status write_summary(const mg_lab *lab, mg_error *error) {
-    FILE *out = lab_create(lab, "summary", "csv", error);
-    if (!out) return MG_ERR_IO;
+    lab_file file;
+    mg_status status = lab_create(lab, "summary", "csv", &file, error);
+    if (status != MG_OK) return status;
+    FILE *out = file.out;
     csv_row(out, 4, (const char *const[]){"check", "expected", "observed", "verdict"});
     for (int i = 0; i < lab->checks.n; i++) {
         const lab_check *c = lab->checks.item[i];
         csv_row(out, 4, (const char *const[]){c->name, c->expected, c->observed, c->passed ? "pass" : "fail"});
     }
-    return lab_close(lab, out, "summary", "csv", error);
+    return lab_file_end(&file, error);
 }
 
 mg_status lab_write_numbers(const mg_lab *lab, mg_error *error) {

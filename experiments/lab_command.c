@@ -156,15 +156,26 @@ static mg_status run_and_write(mg_lab *lab, mg_error *error) {
     status = lab->row->run(lab, error);
     if (status != MG_OK) return status;
     MG_CHECK(lab->checks.n > 0, "lab %s checks nothing", lab->row->name);
+    /* What was measured is shown even if it cannot be written. */
     status = lab_write_numbers(lab, error);
-    if (status != MG_OK) return status;
-    lab_draw_pictures(lab);
-    status = lab_write_report(lab, error);
+    if (status == MG_OK) {
+        lab_draw_pictures(lab);
+        status = lab_write_report(lab, error);
+    }
     lab_print_results(lab);
+    if (status == MG_OK)
+        lab_print_wrapped(lab, "  The report is ", "  ", lab_format(lab, "%s/report.html", lab->settings.out_dir));
+    fflush(stdout);
     return status;
 }
 
 enum { DONE = 0, CHECK_FAILED = 1, STOPPED = 3 };
+
+static void set_own(const lab_options *options, bool quick, void *own) {
+    memset(own, 0, options->size);
+    options->set_defaults(own);
+    if (quick) options->set_quick(own);
+}
 
 /* argv[0] is the lab's name. */
 static int run_lab(const lab_row *row, int argc, char **argv) {
@@ -176,13 +187,14 @@ static int run_lab(const lab_row *row, int argc, char **argv) {
     }
     const mg_command_line line = {.name = lab_format(lab, "lab %s", row->name), .doc = row->question};
     frame_options asked = {.seed = DEFAULT_SEED};
-    void *own = NULL;
-    if (row->options) {
-        own = mg_arena_alloc(lab->arena, 1, row->options->size, "a lab's options");
-        memset(own, 0, row->options->size);
-        row->options->set_defaults(own);
-    }
+    void *own = row->options ? mg_arena_alloc(lab->arena, 1, row->options->size, "a lab's options") : NULL;
+    if (own) set_own(row->options, false, own);
     parse(row, &line, argc, argv, &asked, own, NULL);
+    if (own && asked.quick && row->options->set_quick) {
+        /* Once more over other defaults: what is given wins over --quick. */
+        set_own(row->options, true, own);
+        parse(row, &line, argc, argv, &asked, own, NULL);
+    }
     if (own) take_over(lab, row, own, &asked);
     if (asked.out_dir && !*asked.out_dir) mg_usage_error(&line, "--out-dir is empty: name a folder");
     lab->command = command_text(lab, row->name, argc, argv);

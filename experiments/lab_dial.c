@@ -34,8 +34,13 @@ static void set_defaults(void *own) {
     o->eval_iters = 5;
 }
 
+static void set_quick(void *own) {
+    mg_run_options *o = own;
+    o->train.max_iters = o->train.max_iters * 3 / 4;
+}
+
 static const mg_flag *const tables[] = {mg_data_flags, mg_model_flags, mg_training_flags, mg_machine_flags, NULL};
-const lab_options lab_dial_options = {tables, sizeof(mg_run_options), set_defaults};
+const lab_options lab_dial_options = {tables, sizeof(mg_run_options), set_defaults, set_quick};
 
 static void turn(lab_variant variant[N_MODELS], const mg_train_options *options) {
     static const lab_colour colours[N_MODELS] = {LAB_MASKED, LAB_SKY, LAB_GREEN, LAB_AMBER, LAB_UNMASKED, LAB_PURPLE};
@@ -170,7 +175,6 @@ static void tell(mg_lab *lab, const mg_run_options *run, const mg_corpus *corpus
 
 mg_status lab_dial(mg_lab *lab, mg_error *error) {
     mg_run_options run = *(const mg_run_options *)lab_asked(lab)->own;
-    if (lab_asked(lab)->quick) run.train.max_iters = run.train.max_iters * 3 / 4;
     mg_run_options_resolve(&run);
     mg_corpus *corpus;
     mg_status status = lab_load_corpus(lab, &run, &corpus, error);

@@ -25,8 +25,14 @@ static void set_defaults(void *own) {
     o->eval_iters = 10;
 }
 
+static void set_quick(void *own) {
+    mg_run_options *o = own;
+    o->train.max_iters /= 2;
+    o->train.schedule.lr = fmax(o->train.schedule.lr, 3e-3); /* gets there in half the steps, less closely */
+}
+
 static const mg_flag *const tables[] = {mg_data_flags, mg_model_flags, mg_training_flags, mg_machine_flags, NULL};
-const lab_options lab_leak_options = {tables, sizeof(mg_run_options), set_defaults};
+const lab_options lab_leak_options = {tables, sizeof(mg_run_options), set_defaults, set_quick};
 
 /* ---- The truth about the source ---- */
 
@@ -253,10 +259,6 @@ static mg_status measure(mg_lab *lab, lab_training *training, const mg_run_optio
 
 mg_status lab_leak(mg_lab *lab, mg_error *error) {
     mg_run_options run = *(const mg_run_options *)lab_asked(lab)->own;
-    if (lab_asked(lab)->quick) {
-        run.train.max_iters /= 2;
-        run.train.schedule.lr = fmax(run.train.schedule.lr, 3e-3); /* gets there in half the steps, less closely */
-    }
     mg_run_options_resolve(&run);
     mg_corpus *corpus;
     mg_status status = lab_load_corpus(lab, &run, &corpus, error);

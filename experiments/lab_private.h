@@ -3,6 +3,7 @@
 #define MASKGRAD_LAB_PRIVATE_H
 
 #include "arena.h"
+#include "atomic_file.h"
 #include "labs.h"
 
 #include <stdio.h>
@@ -134,8 +135,16 @@ bool lab_is_dark(unsigned rgb);      /* white text stands out on it */
 
 /* files.c */
 mg_status lab_make_folder(const char *path, mg_error *error);
-FILE *lab_create(const mg_lab *lab, const char *name, const char *ending, mg_error *error);
-mg_status lab_close(const mg_lab *lab, FILE *file, const char *name, const char *ending, mg_error *error);
+/* A text file that appears whole, by a rename at its end, or not at all. A file that was begun is ended. */
+typedef struct lab_file {
+    FILE *out; /* to print to */
+    mg_atomic_file atomic;
+    char path[4096];
+} lab_file;
+mg_status lab_file_begin(lab_file *file, const char *path, mg_error *error);
+mg_status lab_file_end(lab_file *file, mg_error *error);
+/* NAME.ENDING in the lab's folder. */
+mg_status lab_create(const mg_lab *lab, const char *name, const char *ending, lab_file *file, mg_error *error);
 void lab_csv_cell(FILE *out, const char *text);
 mg_status lab_write_numbers(const mg_lab *lab, mg_error *error);  /* summary.csv and a CSV for each picture and table */
 char *lab_read_file(mg_lab *lab, const char *path, size_t *size); /* NULL if it cannot be read */

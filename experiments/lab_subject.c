@@ -11,7 +11,7 @@ static void set_defaults(void *own) {
 }
 
 static const mg_flag *const tables[] = {mg_data_flags, NULL};
-const lab_options lab_subject_options = {tables, sizeof(mg_run_options), set_defaults};
+const lab_options lab_subject_options = {tables, sizeof(mg_run_options), set_defaults, NULL};
 
 enum { MOST_PROMPT = 64 }; /* tokens: a map of more cannot be read */
 

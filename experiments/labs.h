@@ -16,6 +16,7 @@ typedef struct lab_options {
     const mg_flag *const *tables; /* ends with NULL */
     size_t size;                  /* of the struct */
     void (*set_defaults)(void *own);
+    void (*set_quick)(void *own); /* what --quick changes in the defaults, not in what is given; NULL: nothing */
 } lab_options;
 
 typedef struct lab_row {

@@ -213,9 +213,18 @@ lab_canvas lab_figure_canvas(const lab_figure *figure) {
     return (lab_canvas){FIGURE_WIDTH, (int)frame_of(figure).height};
 }
 
+enum { PATH_SIZE = 4096 };
+
+/* Under the temporary name, gnuplot writes it; under the other, it is whole. */
+static void picture_path(const mg_lab *lab, const lab_block *block, bool png, bool temporary, char path[PATH_SIZE]) {
+    const char *name = block->kind == LAB_BLOCK_HEATMAP ? block->heatmap->name : block->figure->name;
+    int length = snprintf(path, PATH_SIZE, "%s/%s.%s", lab->settings.out_dir, name, png ? "png" : "svg");
+    if (temporary && length < PATH_SIZE)
+        snprintf(path + length, (size_t)(PATH_SIZE - length), ".tmp.%ld", (long)getpid());
+}
+
 static void plot_picture(FILE *pipe, const mg_lab *lab, const lab_block *block, bool png) {
     bool heat = block->kind == LAB_BLOCK_HEATMAP;
-    const char *name = heat ? block->heatmap->name : block->figure->name;
     lab_canvas canvas = heat ? lab_heat_canvas(block->heatmap) : lab_figure_canvas(block->figure);
     if (png)
         fprintf(pipe,
@@ -226,8 +235,8 @@ static void plot_picture(FILE *pipe, const mg_lab *lab, const lab_block *block, 
         fprintf(pipe, "set terminal svg noenhanced size %d,%d dynamic font 'sans-serif,16' background '#FFFFFF'\n",
                 canvas.width, canvas.height);
     fputs("set output ", pipe);
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%s.%s", lab->settings.out_dir, name, png ? "png" : "svg");
+    char path[PATH_SIZE];
+    picture_path(lab, block, png, true, path);
     lab_plot_quoted(pipe, path);
     fputs("\n", pipe);
     if (heat)
@@ -237,9 +246,48 @@ static void plot_picture(FILE *pipe, const mg_lab *lab, const lab_block *block, 
     fputs("unset output\n", pipe);
 }
 
+static bool is_there(const char *program) {
+    const char *path = getenv("PATH");
+    while (path && *path) {
+        size_t length = strcspn(path, ":");
+        char candidate[PATH_SIZE];
+        snprintf(candidate, sizeof candidate, "%.*s/%s", (int)length, path, program);
+        if (access(candidate, X_OK) == 0) return true;
+        path += length + (path[length] == ':');
+    }
+    return false;
+}
+
+/* Whether a picture's file has the end that its format demands: gnuplot does not notice a full disk. */
+static bool is_whole(const char *path, bool png) {
+    static const char png_end[] = "IEND\xAE\x42\x60\x82", svg_end[] = "</svg>";
+    char tail[16] = {0};
+    FILE *file = fopen(path, "rb");
+    if (!file) return false;
+    bool long_enough = fseek(file, -(long)(sizeof tail - 1), SEEK_END) == 0;
+    size_t n = long_enough ? fread(tail, 1, sizeof tail - 1, file) : 0;
+    fclose(file);
+    if (png) return n >= 8 && memcmp(tail + n - 8, png_end, 8) == 0;
+    return strstr(tail, svg_end) != NULL;
+}
+
+/* The picture takes its name when it is whole, and is removed otherwise, with an older one that it was to replace. */
+static bool keep_picture(const mg_lab *lab, const lab_block *block, bool png, bool drawn) {
+    char temporary[PATH_SIZE], path[PATH_SIZE];
+    picture_path(lab, block, png, true, temporary);
+    picture_path(lab, block, png, false, path);
+    if (drawn && is_whole(temporary, png) && rename(temporary, path) == 0) return true;
+    unlink(temporary);
+    unlink(path);
+    return false;
+}
+
 static bool draw(const mg_lab *lab, const lab_block *block) {
-    /* Without the user's own settings, and in a locale that knows every sign and no decimal comma. */
-    FILE *pipe = popen("LC_ALL=C.UTF-8 exec gnuplot -d", "w");
+    /* Without the user's own settings, and in a locale that knows every sign and no decimal comma. One that hangs is
+     * ended, where there is a program for that. */
+    FILE *pipe = popen(is_there("timeout") ? "LC_ALL=C.UTF-8 exec timeout -s KILL 60 gnuplot -d"
+                                           : "LC_ALL=C.UTF-8 exec gnuplot -d",
+                       "w");
     if (!pipe) return false;
     fputs("set encoding utf8\n", pipe);
     if (block->kind == LAB_BLOCK_FIGURE) {
@@ -250,20 +298,10 @@ static bool draw(const mg_lab *lab, const lab_block *block) {
     }
     plot_picture(pipe, lab, block, true);
     plot_picture(pipe, lab, block, false);
-    bool written = ferror(pipe) == 0;
-    return pclose(pipe) == 0 && written;
-}
-
-static bool is_there(const char *program) {
-    const char *path = getenv("PATH");
-    while (path && *path) {
-        size_t length = strcspn(path, ":");
-        char candidate[4096];
-        snprintf(candidate, sizeof candidate, "%.*s/%s", (int)length, path, program);
-        if (access(candidate, X_OK) == 0) return true;
-        path += length + (path[length] == ':');
-    }
-    return false;
+    bool drawn = ferror(pipe) == 0;
+    drawn = pclose(pipe) == 0 && drawn;
+    bool png = keep_picture(lab, block, true, drawn), svg = keep_picture(lab, block, false, drawn);
+    return png && svg;
 }
 
 void lab_draw_pictures(mg_lab *lab) {
@@ -277,11 +315,18 @@ void lab_draw_pictures(mg_lab *lab) {
     struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
     sigaction(SIGPIPE, &ignore, &before);
     lab->pictures = true;
-    for (int i = 0; i < lab->blocks.n && lab->pictures; i++) {
+    for (int i = 0; i < lab->blocks.n; i++) {
         const lab_block *block = lab->blocks.item[i];
         if (block->kind != LAB_BLOCK_FIGURE && block->kind != LAB_BLOCK_HEATMAP) continue;
-        lab->pictures = draw(lab, block);
+        if (lab->pictures) {
+            lab->pictures = draw(lab, block);
+            continue;
+        }
+        keep_picture(lab, block, true, false); /* none of an earlier run stands beside these numbers */
+        keep_picture(lab, block, false, false);
     }
     sigaction(SIGPIPE, &before, NULL);
-    if (!lab->pictures) fputs("maskgrad: gnuplot failed: the numbers are written, not all pictures are\n", stderr);
+    if (!lab->pictures)
+        fprintf(stderr, "maskgrad: gnuplot failed: the numbers in %s are written, not all pictures are\n",
+                lab->settings.out_dir);
 }

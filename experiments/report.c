@@ -165,8 +165,10 @@ static void write_block(FILE *out, mg_lab *lab, const lab_block *b) {
 }
 
 mg_status lab_write_report(mg_lab *lab, mg_error *error) {
-    FILE *out = lab_create(lab, "report", "html", error);
-    if (!out) return MG_ERR_IO;
+    lab_file file;
+    mg_status status = lab_create(lab, "report", "html", &file, error);
+    if (status != MG_OK) return status;
+    FILE *out = file.out;
     int failed = lab_n_failed(lab);
     begin_page(out, lab_format(lab, "maskgrad lab %s", lab->row->name));
     element(out, "p class=\"over\"", lab_format(lab, "maskgrad lab %s", lab->row->name));
@@ -180,14 +182,16 @@ mg_status lab_write_report(mg_lab *lab, mg_error *error) {
     write_list(out, lab->exercises.n == 1 ? "Exercise" : "Exercises", "ol", &lab->exercises);
     write_list(out, "Sources", "ul", &lab->sources);
     end_page(out);
-    return lab_close(lab, out, "report", "html", error);
+    return lab_file_end(&file, error);
 }
 
 mg_status lab_write_index(const char *out_dir, const lab_row *const *rows, const int *statuses, int n,
                           mg_error *error) {
     mg_lab folder = {.settings.out_dir = out_dir};
-    FILE *out = lab_create(&folder, "index", "html", error);
-    if (!out) return MG_ERR_IO;
+    lab_file file;
+    mg_status status = lab_create(&folder, "index", "html", &file, error);
+    if (status != MG_OK) return status;
+    FILE *out = file.out;
     begin_page(out, "maskgrad: the labs");
     fputs("<p class=\"over\">maskgrad</p>\n<h1>The labs</h1>\n<ul class=\"labs\">\n", out);
     for (int i = 0; i < n; i++) {
@@ -203,5 +207,5 @@ mg_status lab_write_index(const char *out_dir, const lab_row *const *rows, const
     }
     fputs("</ul>\n", out);
     end_page(out);
-    return lab_close(&folder, out, "index", "html", error);
+    return lab_file_end(&file, error);
 }

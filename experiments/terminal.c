@@ -40,6 +40,13 @@ static const struct {
              {"‘", "'"},  {"’", "'"},  {"→", "->"}, {"␣", "_"},   {"²", "^2"},   {"³", "^3"}, {"₀", "0"},
              {"₁", "1"},  {"≈", "~"},  {"ᵀ", "^T"}, {"∂", "d"},   {"Σ", "sum"}};
 
+/* Letters and digits behind a root: in ASCII nothing else would tell where it ends. */
+static size_t letters_under_root(const char *text) {
+    size_t sign = strlen("√");
+    if (strncmp(text, "√", sign) != 0) return 0;
+    return strspn(text + sign, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+}
+
 const char *lab_shown(mg_lab *lab, const char *text) {
     bool utf8 = lab_terminal_utf8();
     /* The longest replacement is not longer than twice what it replaces. */
@@ -52,6 +59,12 @@ const char *lab_shown(mg_lab *lab, const char *text) {
         }
         if (utf8 || (unsigned char)*text < 128) {
             *to++ = *text++;
+            continue;
+        }
+        size_t rooted = letters_under_root(text);
+        if (rooted > 0) {
+            to += sprintf(to, "sqrt(%.*s)", (int)rooted, text + strlen("√"));
+            text += strlen("√") + rooted;
             continue;
         }
         const char *ascii = "?";
@@ -230,5 +243,4 @@ void lab_print_results(mg_lab *lab) {
         lab_print_wrapped(lab, lab_format(lab, "  %d. ", i + 1), "     ", lab->hypotheses.item[i]);
     for (int i = 0; i < lab->blocks.n; i++) print_block(lab, lab->blocks.item[i]);
     print_checks(lab);
-    lab_print_wrapped(lab, "  The report is ", "  ", lab_format(lab, "%s/report.html", lab->settings.out_dir));
 }

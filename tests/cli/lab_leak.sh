@@ -12,8 +12,8 @@ fail() {
     exit 1
 }
 
-settings=(--data "$source/datasets/data/frases.csv" --max-iters 600 --lr 3e-3 --quick)
-"$program" lab leak "${settings[@]}" --max-iters 1800 --out-dir whole >out.txt 2>err.txt ||
+settings=(--data "$source/datasets/data/frases.csv" --max-iters 300 --lr 3e-3 --quick)
+"$program" lab leak "${settings[@]}" --max-iters 900 --out-dir whole >out.txt 2>err.txt ||
     { cat out.txt err.txt; fail "the lab does not pass"; }
 for file in summary.csv report.html loss.csv loss.png loss.svg position.csv position.png influence.csv influence.png; do
     [ -s "whole/$file" ] || fail "no $file"
@@ -36,9 +36,10 @@ grep 'influence of later tokens on earlier predictions' leak.mask/summary.csv | 
 # Text: no floor, the masked model judges.
 for _ in $(seq 400); do echo "the quick brown fox jumps over the lazy dog and runs away from it"; done >text.txt
 status=0
-"$program" lab leak --data text.txt --max-iters 60 --quick --out-dir text >out.txt 2>&1 || status=$?
+"$program" lab leak --data text.txt --max-iters 30 --quick --out-dir text >out.txt 2>&1 || status=$?
 [ "$status" -le 1 ] || fail "a text: exit status $status"
 grep -q 'surprises the masked model' text/summary.csv || fail "a text is not judged"
+grep -q '>30 steps of' text/report.html || fail "--quick changed the steps that were given"
 
 # Bad input: one sentence, nothing left behind.
 for bad in "--data /nonexistent" "--data text.txt --block-size 100000" "--n-embd 30" "--max-iters 0" "--batch-size x"; do

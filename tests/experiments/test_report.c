@@ -1,6 +1,8 @@
 /* What a lab writes: hostile texts stay texts, in CSV, in HTML and in gnuplot's scripts. */
 #include "lab_for_test.h"
 
+#include <sys/stat.h>
+
 static const char hostile[] = "<script>alert('1')</script> & \"x\", $(touch /tmp/x) `y` %d\n'; set output '/tmp/z";
 
 /* Everything that a lab can show, each with the hostile text wherever a text goes. */
@@ -124,6 +126,30 @@ static void without_gnuplot_the_numbers_remain(void **state) {
     remove_lab(lab);
 }
 
+/* A gnuplot that fails without a word, as on a full disk: half a picture is none. */
+static void half_a_picture_is_none(void **state) {
+    (void)state;
+    char folder[64], *path = strdup(getenv("PATH"));
+    mg_lab *lab = lab_for_test(folder);
+    fill(lab);
+    const char *liar = lab_format(lab, "%s/gnuplot", folder);
+    FILE *script = fopen(liar, "w");
+    fputs(
+        "#!/bin/sh\nsed -n \"s/^set output '\\(.*\\)'/\\1/p\" | while read -r f; do printf '%s' '<svg' >\"$f\"; done\n",
+        script);
+    fclose(script);
+    assert_int_equal(chmod(liar, 0755), 0);
+    setenv("PATH", lab_format(lab, "%s:%s", folder, path), 1);
+    lab_draw_pictures(lab);
+    setenv("PATH", path, 1);
+    free(path);
+    assert_false(lab->pictures);
+    char command[128];
+    snprintf(command, sizeof command, "test \"$(ls %s)\" = gnuplot", folder);
+    assert_int_equal(system(command), 0);
+    remove_lab(lab);
+}
+
 static void csv_quotes_what_needs_it(void **state) {
     (void)state;
     static const char *const cases[][2] = {{"plain", "plain"},   {"", ""},
@@ -147,7 +173,8 @@ static void terminal_text_without_utf8(void **state) {
     mg_lab *lab = lab_for_test(folder);
     setenv("LC_ALL", "C", 1);
     assert_false(lab_terminal_utf8());
-    assert_string_equal(lab_shown(lab, "−∞ ± √2 ã"), "-inf +- sqrt2 ?");
+    assert_string_equal(lab_shown(lab, "−∞ ± √2 ã"), "-inf +- sqrt(2) ?");
+    assert_string_equal(lab_shown(lab, "1/√d_k, √(2)√"), "1/sqrt(d_k), sqrt(2)sqrt");
     assert_string_equal(lab_shown(lab, "\033[31mred\ta\nb"), "?[31mred a\nb");
     setenv("LC_ALL", "C.UTF-8", 1);
     assert_true(lab_terminal_utf8());
@@ -160,9 +187,8 @@ static void terminal_text_without_utf8(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hostile_texts_stay_texts),
-        cmocka_unit_test(without_gnuplot_the_numbers_remain),
-        cmocka_unit_test(csv_quotes_what_needs_it),
+        cmocka_unit_test(hostile_texts_stay_texts),   cmocka_unit_test(without_gnuplot_the_numbers_remain),
+        cmocka_unit_test(half_a_picture_is_none),     cmocka_unit_test(csv_quotes_what_needs_it),
         cmocka_unit_test(terminal_text_without_utf8),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
