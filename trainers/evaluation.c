@@ -1,4 +1,5 @@
 #include "evaluation.h"
+#include "interrupt.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -120,14 +121,22 @@ mg_status mg_evaluate(mg_gpt *gpt, mg_tape *tape, const mg_corpus *corpus, mg_sp
     gap_sums sums = {0, 0};
     mg_tape_record(tape, false);
     for (int batch = 0; batch < n_batches; batch++) {
+        if (mg_interrupt_asked()) {
+            status = mg_error_set(error, MG_ERR_STATE, "the evaluation was broken off");
+            break;
+        }
         mg_rng rng = {seed, MG_STREAM_EVAL, (uint32_t)batch};
         mg_corpus_batch(corpus, split, rng, B, T, w.ids, w.targets);
         forward_batch(gpt, tape, &w, B, T);
         for (ptrdiff_t row = 0; row < B; row++) add_window(&e, corpus, &w, row, &sums);
     }
     mg_tape_record(tape, true);
-    finish(&e, sums);
     free_workspace(&w);
+    if (status != MG_OK) {
+        mg_evaluation_free(&e);
+        return status;
+    }
+    finish(&e, sums);
     *evaluation = e;
     return MG_OK;
 }

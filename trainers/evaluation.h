@@ -19,7 +19,8 @@ typedef struct mg_evaluation {
 } mg_evaluation;
 
 /* n_batches batches of batch_size windows of T tokens, drawn by (seed, MG_STREAM_EVAL, batch). Free the result with
- * mg_evaluation_free. `tape` is empty before and after, and records afterwards as `true`. */
+ * mg_evaluation_free. `tape` is empty before and after, and records afterwards as `true`. MG_ERR_STATE if a
+ * signal asked for a stop (interrupt.h), at the next batch. */
 mg_status mg_evaluate(mg_gpt *gpt, mg_tape *tape, const mg_corpus *corpus, mg_split split, int n_batches,
                       ptrdiff_t batch_size, uint64_t seed, mg_evaluation *evaluation, mg_error *error);
 void mg_evaluation_free(mg_evaluation *evaluation);

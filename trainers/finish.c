@@ -1,5 +1,6 @@
 /* The end of a run: the loss by position beside the floor, samples, the alarm, and where everything is. */
 #include "clock.h"
+#include "interrupt.h"
 #include "run.h"
 #include "samples.h"
 
@@ -55,20 +56,32 @@ static void print_summary(const mg_run *run, const mg_evaluation *e, const mg_gr
            dir->position, dir->checkpoint, dir->samples);
 }
 
-mg_status mg_run_finish(mg_run *run, mg_error *error) {
+/* Whether the run had the steps in which a model learns that guessing is better than what it began with. */
+static bool has_learned(const mg_run *run) {
+    int64_t warmup = run->options.train.schedule.warmup_iters;
+    return mg_trainer_steps_done(run->trainer) >= (warmup > 100 ? warmup : 100);
+}
+
+static void warn(const mg_run *run, const mg_evaluation *e) {
+    const mg_gpt_config *config = &mg_trainer_options(run->trainer)->model;
+    char alarm[512];
+    if (e->loss > log(config->vocab_size) && !has_learned(run)) return;
+    if (mg_evaluation_alarm(e, config, alarm, sizeof alarm)) fprintf(stderr, "maskgrad train: alarm: %s\n", alarm);
+}
+
+mg_status mg_run_finish(mg_run *run, bool *interrupted, mg_error *error) {
     mg_evaluation evaluation;
     mg_grammar_score score;
-    char alarm[512];
     mg_status status = mg_trainer_evaluate(run->trainer, MG_VALIDATION, FINAL_FACTOR * run->options.eval_iters,
                                            &evaluation, error);
-    if (status != MG_OK) return status;
+    *interrupted = status == MG_ERR_STATE && mg_interrupt_asked();
+    if (status != MG_OK) return *interrupted ? MG_OK : status;
     status = write_positions(run, &evaluation, error);
     if (status == MG_OK) status = write_samples(run, &score, error);
     if (status == MG_OK) {
         print_summary(run, &evaluation, &score);
         fflush(stdout);
-        if (mg_evaluation_alarm(&evaluation, &mg_trainer_options(run->trainer)->model, alarm, sizeof alarm))
-            fprintf(stderr, "maskgrad train: alarm: %s\n", alarm);
+        warn(run, &evaluation);
     }
     mg_evaluation_free(&evaluation);
     return status;

@@ -1,5 +1,6 @@
 #include "interrupt.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -7,8 +8,13 @@ static volatile sig_atomic_t asked;
 
 static void ask(int signal_number) {
     (void)signal_number;
+    static const char said[] = "\nfinishing the step; Ctrl-C again stops at once\n";
     if (asked) _exit(130);
     asked = 1;
+    int held = errno;
+    ssize_t written = write(STDERR_FILENO, said, sizeof said - 1);
+    (void)written; /* if nobody listens, nothing is lost */
+    errno = held;
 }
 
 void mg_interrupt_watch(void) {

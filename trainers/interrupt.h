@@ -1,5 +1,5 @@
-/* A polite stop: the first SIGINT, SIGTERM or SIGHUP asks, the second ends the program at once with status 130.
- * Under nohup, SIGHUP stays ignored. */
+/* A polite stop, from the moment that there is something to save: the first SIGINT, SIGTERM or SIGHUP asks, and says
+ * so; the second ends the program at once with status 130. Under nohup, SIGHUP stays ignored. */
 #ifndef MASKGRAD_INTERRUPT_H
 #define MASKGRAD_INTERRUPT_H
 

@@ -89,12 +89,17 @@ static mg_status save(mg_run *run, int64_t step, mg_error *error) {
     return status;
 }
 
-static mg_status between_steps(mg_run *run, int64_t step, bool stop, mg_error *error) {
+/* *stop: a signal asked for it, before or during the evaluation. */
+static mg_status between_steps(mg_run *run, int64_t step, bool *stop, mg_error *error) {
     bool end = step >= run->options.train.max_iters;
     mg_status status = MG_OK;
-    if (end || (!stop && step % run->options.eval_interval == 0)) status = evaluate(run, step, error);
+    if (!*stop && (end || step % run->options.eval_interval == 0)) status = evaluate(run, step, error);
+    if (status == MG_ERR_STATE && mg_interrupt_asked()) {
+        *stop = true;
+        status = MG_OK;
+    }
     bool due = step > run->first_step && step % run->options.save_interval == 0;
-    if (status == MG_OK && (end || stop || due)) status = save(run, step, error);
+    if (status == MG_OK && (end || *stop || due)) status = save(run, step, error);
     return status;
 }
 
@@ -131,6 +136,7 @@ mg_status mg_run_train(mg_run *run, bool *interrupted, mg_error *error) {
     run->first_step = mg_trainer_steps_done(run->trainer);
     run->progress = mg_progress_begin(run->first_step, o->max_iters,
                                       (int64_t)o->batch_size * o->grad_accum * o->model.block_size);
+    mg_interrupt_watch();
     mg_status status = open_log(run, error);
     if (status == MG_OK && run->starts_from_file) status = save(run, 0, error);
     if (status == MG_OK) status = write_run_json(run, error);
@@ -138,7 +144,7 @@ mg_status mg_run_train(mg_run *run, bool *interrupted, mg_error *error) {
     while (status == MG_OK) {
         int64_t step = mg_trainer_steps_done(run->trainer);
         *interrupted = mg_interrupt_asked();
-        status = between_steps(run, step, *interrupted, error);
+        status = between_steps(run, step, interrupted, error);
         if (status != MG_OK || *interrupted || step >= o->max_iters) break;
         status = one_step(run, error);
     }

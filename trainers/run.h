@@ -21,11 +21,12 @@ typedef struct mg_run {
 } mg_run;
 
 /* Write run.json, open the log, and train to the end, or until a signal asks for a stop: the step is finished and
- * saved. A loss that is not finite stops with MG_ERR_STATE; the last checkpoint stays. *interrupted tells of a signal.
+ * saved; an evaluation is broken off. A loss that is not finite stops with MG_ERR_STATE; the last checkpoint stays.
+ * *interrupted tells of a signal.
  */
 mg_status mg_run_train(mg_run *run, bool *interrupted, mg_error *error);
-/* position.csv, samples.txt, and the summary on stdout. */
-mg_status mg_run_finish(mg_run *run, mg_error *error);
+/* position.csv, samples.txt, and the summary on stdout; nothing of these if a signal breaks the evaluation off. */
+mg_status mg_run_finish(mg_run *run, bool *interrupted, mg_error *error);
 void mg_run_free(mg_run *run);
 
 #endif

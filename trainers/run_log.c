@@ -207,12 +207,17 @@ static size_t bytes_of(const char *text, ptrdiff_t n) {
     return (size_t)(end - text);
 }
 
+/* The evaluation at the end of a run whose last checkpoint is of the same step: nothing is lost by dropping it. */
+static bool is_last_evaluation(const mg_run_log_table *table, ptrdiff_t row, int64_t step) {
+    return row == table->n - 1 && table->row[row].validation && table->row[row].step == step;
+}
+
 static void describe(char *warning, size_t size, const char *path, const mg_run_log_table *table, ptrdiff_t kept,
                      int64_t step) {
     warning[0] = '\0';
     size_t n = 0;
     if (table->torn) n = (size_t)snprintf(warning, size, "%s ends within a row, which is dropped", path);
-    if (n < size && kept < table->n)
+    if (n < size && kept < table->n && !is_last_evaluation(table, kept, step))
         n += (size_t)snprintf(warning + n, size - n, "%srows of step %" PRId64 " and later (%td) are dropped from %s",
                               n ? "; " : "", step, table->n - kept, path);
     if (n < size && step > 0 && (kept == 0 || table->row[kept - 1].step != step - 1))

@@ -1,7 +1,6 @@
 /* The command `train`: what is asked, the folder, the data, and where the run starts from. */
 #include "commands.h"
 #include "gemm.h"
-#include "interrupt.h"
 #include "parallel.h"
 #include "run.h"
 
@@ -193,6 +192,18 @@ static void say_what(const mg_run *run) {
     if (run->corpus->warning[0]) fprintf(stderr, "maskgrad train: %s\n", run->corpus->warning);
 }
 
+/* A resumed run's data has its path in run.json, which may be another one from here. */
+static mg_status load_data(mg_run *run, const start *from, const mg_data_options *data, mg_error *error) {
+    mg_error reason;
+    mg_status status = mg_corpus_load(&run->corpus, data, &reason);
+    if (status == MG_OK) return MG_OK;
+    if (from->resume && access(data->path, F_OK) != 0)
+        return mg_error_set(error, status, "%s: give --data FILE, where the data of the run in %s is now",
+                            reason.message, run->dir.path);
+    *error = reason;
+    return status;
+}
+
 static mg_status prepare(mg_run *run, start *from, int argc, char **argv, mg_error *error) {
     mg_status status = settings(run, from, argc, argv, error);
     if (status != MG_OK) return status;
@@ -202,7 +213,7 @@ static mg_status prepare(mg_run *run, start *from, int argc, char **argv, mg_err
         data.tokenizer = from->weights.tokenizer;
         run->options.train.model.vocab_size = mg_gpt_get_config(from->weights.gpt)->vocab_size;
     }
-    status = mg_corpus_load(&run->corpus, &data, error);
+    status = load_data(run, from, &data, error);
     if (status != MG_OK) return status;
     status = mg_trainer_new(&run->trainer, &run->options.train, run->corpus, error);
     if (status != MG_OK) return status;
@@ -218,7 +229,6 @@ int mg_train_command(int argc, char **argv) {
     mg_run run = {.dir = {.lock = -1}, .saved_step = -1};
     start from = {0};
     bool interrupted = false;
-    mg_interrupt_watch();
     mg_status status = prepare(&run, &from, argc, argv, &error);
     if (from.has_weights) mg_checkpoint_free(&from.weights);
     if (status == MG_OK) {
@@ -228,10 +238,10 @@ int mg_train_command(int argc, char **argv) {
             fprintf(stderr, "maskgrad train: the checkpoint of step %" PRId64 " is kept in %s\n", run.saved_step,
                     run.dir.checkpoint);
     }
+    if (status == MG_OK && !interrupted) status = mg_run_finish(&run, &interrupted, &error);
     if (status == MG_OK && interrupted)
         fprintf(stderr, "maskgrad train: stopped at step %" PRId64 ", saved in %s; --resume --out-dir %s goes on\n",
                 mg_trainer_steps_done(run.trainer), run.dir.checkpoint, run.dir.path);
-    if (status == MG_OK && !interrupted) status = mg_run_finish(&run, &error);
     if (status != MG_OK) fprintf(stderr, "maskgrad train: %s\n", error.message);
     mg_run_free(&run);
     mg_run_json_free(from.stored);

@@ -60,6 +60,7 @@ cmp <(without_seconds full | grep ,train,) <(without_seconds evaluated | grep ,t
 
 # ---- All defaults that a folder has to hold ----
 status 0 train --data "$data" --grammar-size 2000 --max-iters 2 --eval-iters 1 --out-dir defaults
+! grep -q alarm all || fail "an alarm after two steps: $(cat all)"
 status 0 train --resume --out-dir defaults --max-iters 3
 [ "$(grep -c ,train, defaults/log.csv)" = 3 ] || fail "two steps and one more"
 
@@ -78,6 +79,7 @@ for stop in 1 19 20 37 59; do
     same_run full part
 done
 status 0 train --init-from resume --out-dir part # a finished run: nothing to do, nothing changed
+! grep -q dropped all || fail "$(cat all)"
 same_run full part
 
 refused() {
@@ -101,6 +103,10 @@ sed 's/,2$/,3/; s/,1$/,2/' "$data" >other.csv
 cmp -s "$data" other.csv && fail "the other grammar is the same"
 status 1 train --resume --out-dir part --data other.csv
 says "the data other.csv is not what the run in part was begun with"
+cp -r part moved
+sed -i 's|"data": "/|"data": "elsewhere/|' moved/run.json
+status 1 train --resume --out-dir moved
+says --data; says elsewhere; one_sentence
 status 2 train --resume --out-dir nowhere
 says "no run to resume in nowhere"
 [ ! -e nowhere ] || fail "a refused resume made a folder"
@@ -133,6 +139,21 @@ at=$(grep -o 'stopped at step [0-9]*' stop.err | grep -o '[0-9]*$')
 status 0 train --resume --out-dir stopped --max-iters $((at + 5))
 train "${tiny[@]}" --max-iters $((at + 5)) --lr-decay-iters 1000000 --out-dir unstopped >/dev/null 2>&1
 same_run unstopped stopped
+
+# In the first evaluation, where there is no step to finish
+rm -rf early
+"$program" train "${tiny[@]}" --eval-iters 1000000 --out-dir early >/dev/null 2>stop.err &
+pid=$!
+until [ -s early/run.json ]; do sleep 0.02; done
+kill -INT $pid
+got=0
+wait $pid || got=$?
+pid=
+[ $got = 130 ] || fail "interrupted in an evaluation: status $got"
+grep -q "Ctrl-C again stops at once" stop.err || fail "$(cat stop.err)"
+grep -q "stopped at step 0, saved in early/checkpoint.h5" stop.err || fail "$(cat stop.err)"
+status 0 train --resume --out-dir early --eval-iters 4
+same_run full early
 
 # ---- From another's weights ----
 status 0 train --data "$data" --grammar-size 20000 --init-from full --max-iters 5 --mask none --out-dir tuned
