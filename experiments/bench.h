@@ -15,8 +15,9 @@ typedef struct bench_phase {
 } bench_phase;
 
 typedef struct bench_result {
-    bench_phase train, cached, uncached;
-    double peak_gflops;        /* of 1024³ products, one a thread at the same time, before and after; the larger */
+    bench_phase train, cached, uncached; /* cached has no name if the model looks ahead: a cache would be wrong */
+    double
+        peak_gflops; /* of 1024³ products, one a thread at the same time: the best before, among and after the steps */
     double gemv_gb_per_second; /* how fast a matrix-vector product reads a matrix as large as the model */
     size_t parameter_bytes, optimiser_bytes, activation_bytes;
     mg_profile profile; /* of profile_steps steps */
@@ -30,7 +31,7 @@ double bench_flops(const mg_gpt_config *config, ptrdiff_t T);
 
 /* steps 0: as many as fill about three seconds. */
 mg_status bench_run(const mg_gpt_config *config, ptrdiff_t batch, int steps, bench_result *result, mg_error *error);
-/* peak_gflops alone. */
+/* peak_gflops alone, or what it was if that is larger. */
 mg_status bench_peak(bench_result *result, mg_error *error);
 /* The two generating phases alone, on a model that is there. */
 mg_status bench_generation(mg_gpt *gpt, bench_result *result, mg_error *error);

@@ -3,10 +3,11 @@
 #include "checkpoint.h"
 #include "experiment_commands.h"
 #include "gemm.h"
+#include "lab_private.h"
 #include "options.h"
 #include "parallel.h"
+#include "run_dir.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,12 +22,12 @@ static const mg_flag bench_flags[] = {
      .kind = MG_FLAG_TEXT,
      .offset = offsetof(bench_options, config),
      .argument = "NAME",
-     .help = "toy, char, baby or all; without it, the model that the other flags describe"},
+     .help = "toy, char, baby or all; the other flags change it, or without it describe a model"},
     {.name = "checkpoint",
      .kind = MG_FLAG_TEXT,
      .offset = offsetof(bench_options, checkpoint),
-     .argument = "FILE",
-     .help = "Generate with this model; nothing is trained"},
+     .argument = "CHECKPOINT",
+     .help = "A file or a run folder: generate with this model; nothing is trained"},
     {.name = "steps",
      .kind = MG_FLAG_INT,
      .offset = offsetof(bench_options, steps),
@@ -42,16 +43,28 @@ static const mg_flag bench_flags[] = {
     {0},
 };
 
-static const mg_flag bench_vocabulary[] = {
+static const mg_flag bench_sizes[] = {
+    {.name = "batch-size",
+     .also = "b",
+     .kind = MG_FLAG_INT,
+     .offset = offsetof(mg_run_options, train.batch_size),
+     .min = 1,
+     .max = 1000000,
+     .argument = "N",
+     .help = "Windows a step"},
     {.name = "vocab-size",
      .kind = MG_FLAG_INT,
      .offset = offsetof(mg_run_options, train.model.vocab_size),
      .min = 1,
      .max = 1 << 24,
      .argument = "N",
-     .help = "Tokens of the vocabulary (default 65)"},
+     .help = "Tokens of the vocabulary"},
     {0},
 };
+
+/* What describes the model that is measured. */
+static const mg_flag *const shape_flags[] = {bench_sizes, mg_model_flags, mg_lesson_flags};
+enum { N_SHAPE_FLAGS = sizeof shape_flags / sizeof *shape_flags };
 
 /* The three sizes that this project's speed is told by; scripts/bench-vs-torch.sh runs the same in PyTorch. */
 typedef struct named_config {
@@ -65,6 +78,13 @@ static const named_config configs[] = {
     {"baby", 4, 256, 6, 6, 384, 65},
 };
 enum { N_CONFIGS = sizeof configs / sizeof configs[0] };
+
+typedef struct measured {
+    const char *name;
+    bool changed; /* by other flags: no longer the size of that name */
+    bench_result result;
+} measured;
+static const char CHANGED[] = "-changed";
 
 /* ---- Printing ---- */
 
@@ -92,16 +112,21 @@ static double share(const bench_phase *p, double peak) {
 }
 
 static void print_generation(const bench_result *r) {
-    printf("  generating, with cache     %10.0f tokens/s, %.0f%% of the %.0f that reading the weights once a token "
-           "allows\n",
-           r->cached.tokens_per_second, 100 * r->cached.tokens_per_second / r->cached.bound, r->cached.bound);
+    if (r->cached.name)
+        printf("  generating, with cache     %10.0f tokens/s, %.0f%% of the %.0f that reading the weights once a token "
+               "allows\n",
+               r->cached.tokens_per_second, 100 * r->cached.tokens_per_second / r->cached.bound, r->cached.bound);
+    else
+        printf("  generating, with cache     %10s: the model looks ahead, so that a cache would be wrong\n", "-");
     printf("  generating, without        %10.0f tokens/s\n", r->uncached.tokens_per_second);
     printf("  matrix-vector products read %.1f GB/s\n", r->gemv_gb_per_second);
 }
 
-static void print_result(const char *name, const mg_gpt_config *c, int batch, const bench_result *r) {
-    printf("%s: batch %d, context %d, %d layers, %d heads, width %d, vocabulary %d; threads %d, %s\n", name, batch,
-           c->block_size, c->n_layer, c->n_head, c->n_embd, c->vocab_size, mg_threads(), mg_blas_name());
+static void print_result(const measured *m, const mg_gpt_config *c, int batch) {
+    const bench_result *r = &m->result;
+    printf("%s%s: batch %d, context %d, %d layers, %d heads, width %d, vocabulary %d; threads %d, %s\n", m->name,
+           m->changed ? CHANGED : "", batch, c->block_size, c->n_layer, c->n_head, c->n_embd, c->vocab_size,
+           mg_threads(), mg_blas_name());
     printf("  training   %9.3f ms/step  %9.0f tokens/s  %6.1f GFLOP/s useful\n", r->train.seconds * 1e3,
            r->train.tokens_per_second, r->train.flops / r->train.seconds * 1e-9);
     printf("  sgemm peak %6.1f GFLOP/s in this run: training reaches %.1f%% of it\n", r->peak_gflops,
@@ -113,109 +138,137 @@ static void print_result(const char *name, const mg_gpt_config *c, int batch, co
     print_operations(r);
     putchar('\n');
     fflush(stdout);
+    if (share(&r->train, r->peak_gflops) > 1)
+        fputs("maskgrad bench: training was faster than the best matrix product beside it: the machine was too busy "
+              "for the share to mean anything\n",
+              stderr);
 }
 
 /* ---- CSV ---- */
 
-static void write_row(FILE *csv, const char *name, const bench_phase *p, double peak) {
-    fprintf(csv, "%s,%d,%s,%.6g,%.6g,%.6g,%.6g,%.4f\n", name, mg_threads(), p->name, p->seconds * 1e3,
-            p->tokens_per_second, p->flops / p->seconds * 1e-9, peak, share(p, peak));
+static void write_row(FILE *csv, const measured *m, const bench_phase *p) {
+    if (!p->name) return; /* not measured */
+    double peak = m->result.peak_gflops;
+    lab_csv_cell(csv, m->name);
+    fprintf(csv, "%s,%d,%s,%.6g,%.6g,%.6g,%.6g,%.4f\n", m->changed ? CHANGED : "", mg_threads(), p->name,
+            p->seconds * 1e3, p->tokens_per_second, p->flops / p->seconds * 1e-9, peak, share(p, peak));
 }
 
-static void write_rows(FILE *csv, const char *name, const bench_result *r) {
-    if (!csv) return;
-    if (r->train.name) write_row(csv, name, &r->train, r->peak_gflops);
-    write_row(csv, name, &r->cached, r->peak_gflops);
-    write_row(csv, name, &r->uncached, r->peak_gflops);
+static mg_status write_csv(const char *path, const measured *m, int n, mg_error *error) {
+    lab_file file;
+    mg_status status = lab_file_begin(&file, path, error);
+    if (status) return status;
+    fputs("config,threads,phase,ms_per_step,tokens_per_s,gflops,peak_gflops,share\n", file.out);
+    for (int i = 0; i < n; i++) {
+        write_row(file.out, &m[i], &m[i].result.train);
+        write_row(file.out, &m[i], &m[i].result.cached);
+        write_row(file.out, &m[i], &m[i].result.uncached);
+    }
+    return lab_file_end(&file, error);
+}
+
+/* A path that cannot be written is told before the work, not after it. */
+static mg_status check_csv(const char *path, mg_error *error) {
+    mg_atomic_file probe;
+    mg_status status = mg_atomic_file_begin(&probe, path, error);
+    mg_atomic_file_abandon(&probe);
+    return status;
 }
 
 /* ---- Running ---- */
 
-static mg_status run_one(const char *name, const mg_gpt_config *config, int batch, int steps, FILE *csv,
-                         mg_error *error) {
-    bench_result r;
-    mg_status status = bench_run(config, batch, steps, &r, error);
-    if (status) return status;
-    print_result(name, config, batch, &r);
-    write_rows(csv, name, &r);
-    return MG_OK;
+static const mg_command_line line = {
+    .name = "bench", .doc = "Time training and generation, beside this machine's own matrix products in the same run."};
+
+/* NULL: as maskgrad train's model. */
+static mg_run_options defaults_of(const named_config *n) {
+    mg_run_options options = mg_run_defaults();
+    mg_gpt_config *model = &options.train.model;
+    model->vocab_size = 65;
+    if (!n) return options;
+    options.train.batch_size = n->batch;
+    model->block_size = n->context;
+    model->n_layer = n->layers;
+    model->n_head = n->heads;
+    model->n_embd = n->width;
+    model->vocab_size = n->vocabulary;
+    return options;
 }
 
-static mg_status run_named(const char *name, int steps, FILE *csv, mg_error *error) {
+static void parse(int argc, char **argv, bench_options *own, mg_run_options *options) {
+    const mg_flag_table tables[] = {{bench_flags, own},         {bench_sizes, options},      {mg_model_flags, options},
+                                    {mg_lesson_flags, options}, {mg_machine_flags, options}, {NULL, NULL}};
+    mg_flags_parse(&line, tables, argc, argv, NULL);
+}
+
+/* The flag whose value differs; NULL: none. */
+static const mg_flag *difference(const mg_run_options *a, const mg_run_options *b) {
+    for (int t = 0; t < N_SHAPE_FLAGS; t++)
+        for (const mg_flag *flag = shape_flags[t]; !mg_flag_is_end(flag); flag++)
+            if (flag->kind != MG_FLAG_HEADING && !mg_flag_equal(flag, a, b)) return flag;
+    return NULL;
+}
+
+static mg_status run_one(const mg_run_options *options, int steps, measured *m, mg_error *error) {
+    const mg_gpt_config *model = &options->train.model;
+    mg_status status = bench_run(model, options->train.batch_size, steps, &m->result, error);
+    if (!status) print_result(m, model, options->train.batch_size);
+    return status;
+}
+
+/* The flags are read once more for each size, over its own defaults. */
+static mg_status run_named(int argc, char **argv, const char *name, measured *m, int *n, mg_error *error) {
     mg_status status = MG_OK;
-    bool found = false;
     for (int i = 0; i < N_CONFIGS && !status; i++) {
-        const named_config *n = &configs[i];
-        if (strcmp(name, "all") != 0 && strcmp(name, n->name) != 0) continue;
-        mg_gpt_config c = mg_gpt_defaults();
-        c.block_size = n->context;
-        c.n_layer = n->layers;
-        c.n_head = n->heads;
-        c.n_embd = n->width;
-        c.vocab_size = n->vocabulary;
-        status = run_one(n->name, &c, n->batch, steps, csv, error);
-        found = true;
+        if (strcmp(name, "all") != 0 && strcmp(name, configs[i].name) != 0) continue;
+        mg_run_options plain = defaults_of(&configs[i]), options = plain;
+        bench_options own = {0};
+        parse(argc, argv, &own, &options);
+        m[*n] = (measured){.name = configs[i].name, .changed = difference(&plain, &options) != NULL};
+        status = run_one(&options, own.steps, &m[(*n)++], error);
     }
-    if (found) return status;
+    if (*n > 0) return status;
     return mg_error_set(error, MG_ERR_INPUT, "--config '%s' is not known; it is toy, char, baby or all", name);
 }
 
-static mg_status run_checkpoint(const char *path, FILE *csv, mg_error *error) {
+static mg_status run_checkpoint(const char *asked, measured *m, mg_error *error) {
+    char path[4096];
+    mg_checkpoint_path(asked, path, sizeof path);
     mg_checkpoint checkpoint;
     mg_status status = mg_checkpoint_load(path, false, &checkpoint, error);
     if (status) return status;
-    bench_result r = {0};
-    status = bench_peak(&r, error);
-    if (!status) status = bench_generation(checkpoint.gpt, &r, error);
+    *m = (measured){.name = asked};
+    status = bench_peak(&m->result, error);
+    if (!status) status = bench_generation(checkpoint.gpt, &m->result, error);
     if (!status) {
         printf("%s; threads %d, %s\n", path, mg_threads(), mg_blas_name());
-        print_generation(&r);
-        write_rows(csv, path, &r);
+        print_generation(&m->result);
     }
     mg_checkpoint_free(&checkpoint);
     return status;
 }
 
-static int run(const bench_options *own, const mg_run_options *options, FILE *csv, mg_error *error) {
-    if (own->checkpoint) return (int)run_checkpoint(own->checkpoint, csv, error);
-    if (own->config) return (int)run_named(own->config, own->steps, csv, error);
-    return (int)run_one("custom", &options->train.model, options->train.batch_size, own->steps, csv, error);
-}
-
 int mg_bench_command(int argc, char **argv) {
-    static const mg_command_line line = {
-        .name = "bench",
-        .doc = "Time training and generation, beside this machine's own matrix products in the same run."};
     bench_options own = {0};
-    mg_run_options options = mg_run_defaults();
-    options.train.model.vocab_size = 65;
-    const mg_flag_table tables[] = {{bench_flags, &own},
-                                    {bench_vocabulary, &options},
-                                    {mg_model_flags, &options},
-                                    {mg_lesson_flags, &options},
-                                    {mg_training_flags, &options},
-                                    {mg_machine_flags, &options},
-                                    {NULL, NULL}};
-    mg_flags_parse(&line, tables, argc, argv, NULL);
+    mg_run_options plain = defaults_of(NULL), options = plain;
+    parse(argc, argv, &own, &options);
+    const mg_flag *shape = difference(&plain, &options);
+    if (own.checkpoint && (own.config || shape))
+        mg_usage_error(&line, "--checkpoint brings its own model: leave out --%s", own.config ? "config" : shape->name);
     mg_set_threads(options.threads);
+
+    measured m[N_CONFIGS];
+    int n = 0;
     mg_error error;
-    FILE *csv = NULL;
-    if (own.csv) {
-        csv = fopen(own.csv, "w");
-        if (!csv) {
-            fprintf(stderr, "maskgrad bench: cannot write %s: %s\n", own.csv, strerror(errno));
-            return 1;
-        }
-        fputs("config,threads,phase,ms_per_step,tokens_per_s,gflops,peak_gflops,share\n", csv);
+    mg_status status = own.csv ? check_csv(own.csv, &error) : MG_OK;
+    if (!status && own.config) {
+        status = run_named(argc, argv, own.config, m, &n, &error);
+    } else if (!status) {
+        m[n++] = (measured){.name = "custom"};
+        status = own.checkpoint ? run_checkpoint(own.checkpoint, m, &error) : run_one(&options, own.steps, m, &error);
     }
-    int status = run(&own, &options, csv, &error);
-    bool written = !csv || !ferror(csv);
-    if (csv && fclose(csv) != 0) written = false;
-    if (status == MG_OK && !written) {
-        fprintf(stderr, "maskgrad bench: %s could not be written whole: %s\n", own.csv, strerror(errno));
-        return 1;
-    }
-    if (status == MG_OK) return 0;
+    if (!status && own.csv) status = write_csv(own.csv, m, n, &error);
+    if (!status) return 0;
     fprintf(stderr, "maskgrad bench: %s\n", error.message);
     return status == MG_ERR_INPUT ? 2 : 1;
 }
