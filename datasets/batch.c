@@ -26,7 +26,7 @@ mg_status mg_corpus_check(const mg_corpus *corpus, ptrdiff_t block_size, mg_erro
                             "smaller --block-size%s",
                             split == MG_TRAIN ? "training" : "validation", corpus->name, p.n, block_size + 1,
                             split == MG_TRAIN ? " or" : ",",
-                            split == MG_TRAIN ? "" : " or --validation 0 to validate on the training tokens");
+                            split == MG_TRAIN ? "" : " or a larger --validation");
     }
     return MG_OK;
 }

@@ -133,7 +133,7 @@ static mg_status check_length(const mg_corpus *corpus, mg_split split, ptrdiff_t
                         "the %s split of %s holds %td tokens, but %s reads windows of %td and the token behind: give a "
                         "longer text%s",
                         split == MG_TRAIN ? "training" : "validation", corpus->name, n, path, T,
-                        split == MG_TRAIN ? "" : ", or --validation 0 to evaluate on all of it");
+                        split == MG_TRAIN ? "" : " or a larger --validation");
 }
 
 static mg_status evaluate_file(const char *asked, const mg_data_options *data_options, const evaluate_options *o,

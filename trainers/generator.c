@@ -34,11 +34,11 @@ static mg_status allocate(mg_generator *g, bool use_cache, mg_error *error) {
     return use_cache ? mg_kv_cache_new(&g->cache, g->gpt, error) : MG_OK;
 }
 
-/* A pass holds some 18 numbers a token, layer and unit of width. A long prompt goes through a large model in parts, so
- * that the weights are what takes the memory. */
+/* A pass holds some 18 numbers a token and unit of width. A long prompt goes through a large model in parts, so that
+ * the weights are what takes the memory. */
 static ptrdiff_t chunk_size(const mg_gpt_config *config) {
-    enum { BYTES = 16 << 20, SMALLEST = 32 };
-    ptrdiff_t token = 18 * (ptrdiff_t)sizeof(mg_real) * config->n_layer * config->n_embd;
+    enum { BYTES = 2 << 20, SMALLEST = 32 };
+    ptrdiff_t token = 18 * (ptrdiff_t)sizeof(mg_real) * config->n_embd;
     return BYTES / token > SMALLEST ? BYTES / token : SMALLEST;
 }
 

@@ -13,6 +13,7 @@ struct mg_arena {
     chunk *newest; /* what is given out comes from here; its `next` are older, and full */
     size_t offset; /* of the first free byte in newest */
     size_t used, peak, total;
+    size_t most; /* used at once since the last reset */
 };
 
 enum { SMALLEST_CHUNK = 1 << 18 };
@@ -70,6 +71,7 @@ void *mg_arena_alloc(mg_arena *arena, size_t count, size_t size, const char *wha
     void *block = arena->newest->memory + arena->offset;
     arena->offset += bytes;
     arena->used += bytes;
+    if (arena->used > arena->most) arena->most = arena->used;
     if (arena->used > arena->peak) arena->peak = arena->used;
 #ifdef MG_HOSTILE
     memset(block, 0xff, bytes); /* every float of it is a NaN */
@@ -81,12 +83,28 @@ void *mg_arena_alloc(mg_arena *arena, size_t count, size_t size, const char *wha
  * same size allocates nothing, and rounds that grow slowly do so now and then. If there is no memory for that now, the
  * next request asks again. */
 void mg_arena_reset(mg_arena *arena) {
-    if (arena->newest && arena->newest->next) {
-        size_t size = arena->used + arena->used / 8;
+    if (arena->newest && (arena->newest->next || arena->newest->size < arena->most)) {
+        size_t size = arena->most + arena->most / 8;
         free_chunks(arena);
         add_chunk(arena, size);
     }
-    arena->offset = arena->used = 0;
+    arena->offset = arena->used = arena->most = 0;
+}
+
+mg_arena_mark mg_arena_here(const mg_arena *arena) {
+    return (mg_arena_mark){arena->newest, arena->offset, arena->used};
+}
+
+void mg_arena_rewind(mg_arena *arena, mg_arena_mark mark) {
+    while (arena->newest != mark.chunk) {
+        chunk *newest = arena->newest;
+        arena->newest = newest->next;
+        arena->total -= newest->size;
+        mg_free(newest->memory);
+        mg_free(newest);
+    }
+    arena->offset = mark.offset;
+    arena->used = mark.used;
 }
 
 size_t mg_arena_used(const mg_arena *arena) {

@@ -16,6 +16,13 @@ MG_API void mg_arena_free(mg_arena *arena);
 MG_API void *mg_arena_alloc(mg_arena *arena, size_t count, size_t size, const char *what);
 /* Take everything back at once, whatever it was; the memory stays for the next round. */
 MG_API void mg_arena_reset(mg_arena *arena);
+/* Give back what was taken since mg_arena_here, and only that. */
+typedef struct mg_arena_mark {
+    const void *chunk;
+    size_t offset, used;
+} mg_arena_mark;
+MG_API mg_arena_mark mg_arena_here(const mg_arena *arena);
+MG_API void mg_arena_rewind(mg_arena *arena, mg_arena_mark mark);
 MG_API size_t mg_arena_used(const mg_arena *arena); /* bytes given out since the last reset */
 MG_API size_t mg_arena_peak(const mg_arena *arena); /* the largest mg_arena_used so far */
 

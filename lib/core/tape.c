@@ -41,6 +41,19 @@ void mg_tape_reset(mg_tape *tape) {
     tape->last = NULL;
 }
 
+mg_arena_mark mg_tape_mark(const mg_tape *tape) {
+    return mg_arena_here(tape->arena);
+}
+
+void mg_tape_rewind(mg_tape *tape, mg_arena_mark mark) {
+    MG_CHECK(!tape->recording, "tape: what is recorded may still be needed backward");
+    mg_arena_rewind(tape->arena, mark);
+}
+
+bool mg_tape_is_recording(const mg_tape *tape) {
+    return tape->recording;
+}
+
 size_t mg_tape_bytes(const mg_tape *tape) {
     return mg_arena_peak(tape->arena);
 }

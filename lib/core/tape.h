@@ -24,6 +24,10 @@ MG_API void mg_tape_free(mg_tape *tape);
 MG_API void mg_tape_record(mg_tape *tape, bool on);
 /* Drop every tensor and operation since the last reset. O(1). */
 MG_API void mg_tape_reset(mg_tape *tape);
+/* While it does not record: what was made since the mark is gone. */
+MG_API bool mg_tape_is_recording(const mg_tape *tape);
+MG_API mg_arena_mark mg_tape_mark(const mg_tape *tape);
+MG_API void mg_tape_rewind(mg_tape *tape, mg_arena_mark mark);
 /* d loss / d x into x->grad for every x that the loss depends on and that requires it. loss has one element. Leaves
  * accumulate from call to call; interior gradients start at 0 in each call and stay readable until the reset. */
 MG_API void mg_backward(mg_tape *tape, mg_tensor *loss);

@@ -347,6 +347,14 @@ static mg_tensor *embed(walk *w, const int *ids) {
     return dropout(w, mg_add(w->tape, tokens, places));
 }
 
+/* Without gradients nothing inside a block is needed behind it: its output takes the place of its input. */
+static void block_in_place(walk *w, int layer, mg_tensor *x) {
+    mg_arena_mark mark = mg_tape_mark(w->tape);
+    const mg_tensor *y = block_forward(w, layer, x);
+    memcpy(x->data, y->data, (size_t)mg_size(x) * sizeof *x->data);
+    mg_tape_rewind(w->tape, mark);
+}
+
 mg_tensor *mg_gpt_forward(mg_gpt *gpt, mg_tape *tape, const int *ids, ptrdiff_t B, ptrdiff_t T,
                           const mg_gpt_pass *pass) {
     static const mg_gpt_pass plain;
@@ -360,7 +368,9 @@ mg_tensor *mg_gpt_forward(mg_gpt *gpt, mg_tape *tape, const int *ids, ptrdiff_t 
              "gpt: a KV cache serves one sequence of a causal model");
     mg_tensor *x = embed(&w, ids);
     if (capture) capture->embedding = x;
-    for (int layer = 0; layer < gpt->config.n_layer; layer++) {
+    bool in_place = !capture && !mg_tape_is_recording(tape);
+    for (int layer = 0; in_place && layer < gpt->config.n_layer; layer++) block_in_place(&w, layer, x);
+    for (int layer = 0; !in_place && layer < gpt->config.n_layer; layer++) {
         if (!(capture && capture->skip && capture->skip[layer])) x = block_forward(&w, layer, x);
         if (capture && capture->block) capture->block[layer] = x;
     }

@@ -172,12 +172,36 @@ static void a_product_has_the_same_bits_on_every_thread(void **state) {
     mg_free(c);
 }
 
+static void a_rewound_arena_keeps_what_came_before(void **state) {
+    (void)state;
+    mg_arena *arena = mg_arena_new(NULL);
+    for (int round = 0; round < 2; round++) {
+        unsigned char *kept = mg_arena_alloc(arena, 1000, 1, "kept");
+        memset(kept, 7, 1000);
+        mg_arena_mark mark = mg_arena_here(arena);
+        size_t used = mg_arena_used(arena);
+        for (int i = 0; i < 3; i++) {
+            memset(mg_arena_alloc(arena, 1 << 19, 1, "a part"), i, 1 << 19);
+            memset(mg_arena_alloc(arena, 1 << 19, 1, "another"), i, 1 << 19);
+            mg_arena_rewind(arena, mark);
+            assert_int_equal(mg_arena_used(arena), used);
+        }
+        for (int i = 0; i < 1000; i++) assert_int_equal(kept[i], 7);
+        size_t requests = mg_allocation_count();
+        mg_arena_reset(arena);
+        /* The room for the whole round is asked for once, when the first one ends. */
+        assert_int_equal(mg_allocation_count() > requests, round == 0);
+    }
+    mg_arena_free(arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rng_is_a_function_of_its_arguments),
         cmocka_unit_test(philox_known_answer),
         cmocka_unit_test(moments_of_the_draws),
         cmocka_unit_test(arena_aligns_reuses_and_counts),
+        cmocka_unit_test(a_rewound_arena_keeps_what_came_before),
         cmocka_unit_test(an_arena_of_growing_rounds_stays_small),
         cmocka_unit_test(sizes_are_checked_before_they_are_multiplied),
         cmocka_unit_test(every_tile_runs_once),
