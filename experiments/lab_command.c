@@ -3,6 +3,7 @@
 #include "experiment_commands.h"
 #include "lab_private.h"
 #include "parallel.h"
+#include "run_dir.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -150,10 +151,8 @@ static void set_up(mg_lab *lab, const frame_options *asked, const char *out_dir,
 }
 
 static mg_status run_and_write(mg_lab *lab, mg_error *error) {
-    mg_status status = lab_make_folder(lab->settings.out_dir, error);
-    if (status != MG_OK) return status;
     lab_print_head(lab);
-    status = lab->row->run(lab, error);
+    mg_status status = lab->row->run(lab, error);
     if (status != MG_OK) return status;
     MG_CHECK(lab->checks.n > 0, "lab %s checks nothing", lab->row->name);
     /* What was measured is shown even if it cannot be written. */
@@ -166,6 +165,18 @@ static mg_status run_and_write(mg_lab *lab, mg_error *error) {
     if (status == MG_OK)
         lab_print_wrapped(lab, "  The report is ", "  ", lab_format(lab, "%s/report.html", lab->settings.out_dir));
     fflush(stdout);
+    return status;
+}
+
+/* Two labs in one folder would mix their files. */
+static mg_status run_alone(mg_lab *lab, mg_error *error) {
+    mg_run_dir folder;
+    mg_status status = mg_run_dir_name(&folder, lab->settings.out_dir, error);
+    if (status != MG_OK) return status;
+    status = lab_make_folder(lab->settings.out_dir, error);
+    if (status == MG_OK) status = mg_run_dir_lock(&folder, error);
+    if (status == MG_OK) status = run_and_write(lab, error);
+    mg_run_dir_close(&folder);
     return status;
 }
 
@@ -201,7 +212,7 @@ static int run_lab(const lab_row *row, int argc, char **argv) {
     set_up(lab, &asked, asked.out_dir ? asked.out_dir : lab_format(lab, "runs/lab-%s", row->name), own);
 
     int result = DONE;
-    if (run_and_write(lab, &error) != MG_OK) {
+    if (run_alone(lab, &error) != MG_OK) {
         fprintf(stderr, "maskgrad lab %s: %s\n", row->name, error.message);
         result = STOPPED;
     } else if (lab_n_failed(lab) > 0) {
