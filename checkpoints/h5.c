@@ -191,19 +191,25 @@ static herr_t keep_order(hid_t group) {
     return H5Pset_link_creation_order(group, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED);
 }
 
+/* Registered once, for the program's life: a driver whose last file closes after it was unregistered is read by HDF5
+ * 1.10.8 when it is already freed. */
+static hid_t sink_driver(void) {
+    static hid_t driver = H5I_INVALID_HID;
+    if (driver < 0 || H5Iget_type(driver) != H5I_VFL) driver = H5FDregister(&sink_class);
+    return driver;
+}
+
 mg_status mg_h5_create(mg_h5 *h5, const char *path, mg_h5_sink *sink, int fd, size_t user_block, mg_error *error) {
     begin(h5, path, error);
     *sink = (mg_h5_sink){.fd = fd};
     h5->sink = sink;
     /* Version bounds 1.8: a superblock that every HDF5 since 2008 reads. */
     hid_t access = access_properties(H5F_LIBVER_V18), creation = H5Pcreate(H5P_FILE_CREATE);
-    hid_t driver = H5FDregister(&sink_class);
-    if (H5Pset_driver(access, driver, &sink) >= 0 && H5Pset_userblock(creation, user_block) >= 0 &&
+    if (H5Pset_driver(access, sink_driver(), &sink) >= 0 && H5Pset_userblock(creation, user_block) >= 0 &&
         H5Pset_obj_track_times(creation, false) >= 0 && keep_order(creation) >= 0)
         h5->file = H5Fcreate(path, H5F_ACC_TRUNC, creation, access);
     mg_status status = h5->file >= 0 ? mg_h5_sink_check(h5)
                                      : mg_h5_error(h5, "HDF5 cannot make a file: %s", mg_h5_why().text);
-    if (driver >= 0) H5FDunregister(driver); /* the file holds on to it */
     H5Pclose(access);
     H5Pclose(creation);
     return status;
