@@ -217,7 +217,7 @@ static bench_phase measure_generation(mg_gpt *gpt, mg_tape *tape, mg_kv_cache *c
         double start = now();
         generate(gpt, tape, cache, ids, n);
         seconds[runs++] = (now() - start) / (double)n;
-    } while (runs < MOST && (runs < 3 || now() - begin < 1));
+    } while (runs < MOST && now() - begin < 1.5);
     double per_token = median(seconds, runs), flops = 0;
     for (ptrdiff_t i = 0; i < n; i++) /* a token at position i reads i + 1 keys: twice the mean of a window that long */
         flops += bench_flops(mg_gpt_get_config(gpt), 2 * i + 1) / (double)n;

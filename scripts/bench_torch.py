@@ -79,7 +79,7 @@ def train(model, batch, context, vocabulary, steps):
 @torch.no_grad()
 def generate(model, context, cached):
     best = float("inf")
-    for _ in range(3):
+    for _ in range(3 if cached else 1):
         ids, pasts, begin = torch.zeros(1, 1, dtype=torch.long), [[] for _ in model.blocks], time.perf_counter()
         for position in range(context - 1):
             logits = model(ids[:, -1:], pasts, position) if cached else model(ids)
