@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 struct mg_trainer {
     mg_train_options options;
@@ -46,17 +47,53 @@ static mg_status check(const mg_train_options *options, mg_error *error) {
 
 /* ---- Making one ---- */
 
-/* The windows of a step; sizes are checked before they are multiplied. */
+/* Bytes that training takes, by what asks for them. */
+typedef struct memory_needs {
+    double model;   /* each parameter with its gradient and AdamW's two moments */
+    double windows; /* ids and targets of a whole step */
+    double pass;    /* what a micro-batch leaves on the tape, with its gradients */
+} memory_needs;
+
+/* The numbers a token were measured, and are rather too low: whoever is refused would not have had the memory. */
+static memory_needs needs_of(const mg_train_options *o) {
+    const mg_gpt_config *c = &o->model;
+    double L = c->n_layer, C = c->n_embd, V = c->vocab_size, T = c->block_size, real = sizeof(mg_real);
+    return (memory_needs){
+        .model = 4 * real * (12 * L * C * C + (V + T) * C),
+        .windows = 2 * sizeof(int) * T * o->batch_size * o->grad_accum,
+        .pass = real * T * o->batch_size * (40 * L * C + 2 * V),
+    };
+}
+
+/* In floating point, so that sizes are known to be sane before anything multiplies them as whole numbers. */
+static mg_status check_memory(const mg_train_options *o, mg_error *error) {
+    const double GIB = 1 << 30;
+    memory_needs n = needs_of(o);
+    double has = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE), all = n.model + n.windows + n.pass;
+    if (has <= 0 || all <= has) return MG_OK;
+    const mg_gpt_config *c = &o->model;
+    if (n.model > n.windows && n.model > n.pass)
+        return mg_error_set(error, MG_ERR_INPUT,
+                            "--n-embd %d with --n-layer %d is too large: the model takes about %.1f GiB with what "
+                            "trains it, and this machine has %.1f GiB",
+                            c->n_embd, c->n_layer, n.model / GIB, has / GIB);
+    if (n.windows > n.pass)
+        return mg_error_set(error, MG_ERR_INPUT,
+                            "--grad-accum %d times --batch-size %d times --block-size %d is too large: the windows of "
+                            "a step take about %.1f GiB, and this machine has %.1f GiB",
+                            o->grad_accum, o->batch_size, c->block_size, n.windows / GIB, has / GIB);
+    return mg_error_set(error, MG_ERR_INPUT,
+                        "--batch-size %d times --block-size %d is too large: a step takes about %.1f GiB, and this "
+                        "machine has %.1f GiB; a smaller --batch-size with a larger --grad-accum takes less",
+                        o->batch_size, c->block_size, all / GIB, has / GIB);
+}
+
+/* The windows of a step, whose size check_memory has seen. */
 static mg_status make_batch(mg_trainer *trainer, mg_error *error) {
     const mg_train_options *o = &trainer->options;
-    double n = (double)o->batch_size * o->grad_accum * o->model.block_size;
-    if (n > 1e10)
-        return mg_error_set(error, MG_ERR_INPUT,
-                            "--batch-size %d times --grad-accum %d times --block-size %d is %.3g tokens a step, which "
-                            "no machine of today holds",
-                            o->batch_size, o->grad_accum, o->model.block_size, n);
-    trainer->ids = mg_alloc((size_t)n, sizeof(int), "the ids of a step", error);
-    trainer->targets = mg_alloc((size_t)n, sizeof(int), "the targets of a step", error);
+    size_t n = (size_t)o->batch_size * (size_t)o->grad_accum * (size_t)o->model.block_size;
+    trainer->ids = mg_alloc(n, sizeof(int), "the ids of a step", error);
+    trainer->targets = mg_alloc(n, sizeof(int), "the targets of a step", error);
     return trainer->ids && trainer->targets ? MG_OK : MG_ERR_MEMORY;
 }
 
@@ -71,6 +108,7 @@ static mg_status build(mg_trainer *trainer, mg_error *error) {
     mg_status status = check(o, error);
     if (status == MG_OK) status = mg_gpt_config_check(&o->model, error);
     if (status == MG_OK) status = mg_corpus_check(trainer->corpus, o->model.block_size, error);
+    if (status == MG_OK) status = check_memory(o, error);
     if (status == MG_OK) status = make_batch(trainer, error);
     if (status == MG_OK) status = mg_gpt_new(&trainer->gpt, &o->model, true, error);
     if (status != MG_OK) return status;

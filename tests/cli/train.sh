@@ -200,6 +200,9 @@ wrong --seed -1
 wrong --threads 0.5
 wrong --bogus
 wrong --batch-size 1000000 --grad-accum 1000000
+wrong --batch-size 1000000 --block-size 1000
+says "GiB"
+wrong --grad-accum 1000000 --batch-size 1000000
 status 2 train "${tiny[@]}" --out-dir wrong --n-head 3
 says n_head; one_sentence
 status 2 train "${tiny[@]}" --out-dir wrong --leak 0.7
