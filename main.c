@@ -44,7 +44,8 @@ static int finish(int status) {
     errno = 0;
     if (fclose(stdout) != 0) lost = true;
     if (!lost || status != 0) return status;
-    fprintf(stderr, "%s: the output cannot be written: %s\n", running, strerror(errno ? errno : EIO));
+    /* Of a write that failed long ago the reason is not known any more. */
+    fprintf(stderr, "%s: the output cannot be written%s%s\n", running, errno ? ": " : "", errno ? strerror(errno) : "");
     return 1;
 }
 
@@ -54,7 +55,9 @@ static void print_commands(FILE *out) {
         "does.\n\nCommands:\n",
         out);
     for (const command *c = commands; c->name; c++) fprintf(out, "  %-10s %s\n", c->name, c->help);
-    fputs("\n`maskgrad COMMAND --help` tells the options of a command.\n", out);
+    fputs("\n`maskgrad COMMAND --help` tells the options of a command.\n\nExit status: 0 done, 1 a check or the work "
+          "failed, 2 wrong usage (the command\nline asks for what cannot be), 130 interrupted.\n",
+          out);
 }
 
 int main(int argc, char **argv) {

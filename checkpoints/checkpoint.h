@@ -8,6 +8,7 @@
 #include "tokenizer.h"
 
 #define MG_CHECKPOINT_FORMAT "maskgrad-checkpoint"
+#define MG_CHECKPOINT_NAME "checkpoint.h5" /* in a run folder */
 enum { MG_CHECKPOINT_VERSION = 1 };
 
 typedef struct mg_train_state {
@@ -54,5 +55,8 @@ typedef struct mg_checkpoint_info {
 } mg_checkpoint_info;
 /* Reads and checks all but the datasets' content; the seal, if there is one, covers that too. Errors as of load. */
 MG_API mg_status mg_checkpoint_describe(const char *path, mg_checkpoint_info *info, mg_error *error);
+
+/* A checkpoint as users name it: its file, or the run folder it is in. `path` has room for the longer one. */
+MG_API void mg_checkpoint_path(const char *asked, char *path, size_t size);
 
 #endif

@@ -1,60 +1,39 @@
 /* The command `import`. */
 #include "checkpoint_commands.h"
+#include "flags.h"
 #include "gpt2_import.h"
 #include "weights.h"
 
-#include <argp.h>
 #include <inttypes.h>
 #include <stdio.h>
 
-typedef struct options {
+typedef struct import_options {
     const char *folder, *out;
     bool dry_run, allow_nan;
-} options;
+} import_options;
 
-static error_t parse_option(int key, char *argument, struct argp_state *state) {
-    options *o = state->input;
-    switch (key) {
-    case 'o': o->out = argument; return 0;
-    case 'n': o->dry_run = true; return 0;
-    case 'a': o->allow_nan = true; return 0;
-    case ARGP_KEY_ARG:
-        if (o->folder) argp_error(state, "one folder at a time: '%s' is the second", argument);
-        o->folder = argument;
-        return 0;
-    case ARGP_KEY_END:
-        if (!o->folder) argp_error(state, "which model? Give the folder with config.json and model.safetensors");
-        if (!o->out && !o->dry_run) argp_error(state, "where to? Give --out FILE, or --dry-run to write nothing");
-        return 0;
-    default: return ARGP_ERR_UNKNOWN;
-    }
-}
+#define AT(member) .offset = offsetof(import_options, member)
 
-static options parse(int argc, char **argv) {
-    static const struct argp_option flags[] = {
-        {"out", 'o', "FILE", 0, "Write the checkpoint to FILE, an older one is replaced", 0},
-        {"dry-run", 'n', NULL, 0, "Read and check everything, list every tensor, write nothing", 0},
-        {"allow-nan", 'a', NULL, 0, "Also take weights that are NaN or infinite", 0},
-        {0},
-    };
-    static const struct argp argp = {
-        flags,
-        parse_option,
-        "FOLDER",
-        "Make a checkpoint of a GPT-2 as it is published: FOLDER holds config.json with model.safetensors or "
-        "tf_model.h5, and merges.txt with vocab.json for text.",
-        NULL,
-        NULL,
-        NULL};
-    options o = {0};
-    char name[] = "maskgrad import";
-    char *own = argv[0];
-    argv[0] = name; /* what --help and errors call the program */
-    argp_err_exit_status = 2;
-    argp_parse(&argp, argc, argv, 0, NULL, &o);
-    argv[0] = own;
-    return o;
-}
+/* clang-format off */
+static const mg_flag flags[] = {
+    {.name = "out", .also = "o", .kind = MG_FLAG_TEXT, AT(out), .argument = "FILE",
+     .help = "Write the checkpoint to FILE, an older one is replaced"},
+    {.name = "dry-run", .also = "n", .kind = MG_FLAG_ON, AT(dry_run),
+     .help = "Read and check everything, list every tensor, write nothing"},
+    {.name = "allow-nan", .also = "a", .kind = MG_FLAG_ON, AT(allow_nan),
+     .help = "Also take weights that are NaN or infinite"},
+    {0},
+};
+/* clang-format on */
+
+static const mg_command_line line = {
+    .name = "import",
+    .arguments = "FOLDER",
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .doc = "Make a checkpoint of a GPT-2 as it is published: FOLDER holds config.json with model.safetensors or "
+           "tf_model.h5, and merges.txt with vocab.json for text.",
+};
 
 /* What was seen while it was read. */
 typedef struct listing {
@@ -104,7 +83,7 @@ static void print_fingerprint(const mg_fingerprint *f) {
     puts(", ...");
 }
 
-static mg_status import(const options *o, mg_error *error) {
+static mg_status import(const import_options *o, mg_error *error) {
     listing seen = {.every_tensor = o->dry_run};
     mg_checkpoint checkpoint;
     mg_status status = mg_gpt2_import(o->folder, &(mg_import_options){o->allow_nan, list, &seen}, &checkpoint, error);
@@ -122,14 +101,11 @@ static mg_status import(const options *o, mg_error *error) {
 }
 
 int mg_import_command(int argc, char **argv) {
-    options o = parse(argc, argv);
-    mg_error error = {0};
-    mg_status status = import(&o, &error);
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        perror("maskgrad import: the output cannot be written");
-        return 1;
-    }
-    if (status == MG_OK) return 0;
-    fprintf(stderr, "maskgrad import: %s\n", error.message);
-    return 1;
+    import_options options = {0};
+    const mg_flag_table tables[] = {{flags, &options}, {NULL, NULL}};
+    mg_flags_parse(&line, tables, argc, argv, &options.folder);
+    if (!options.out && !options.dry_run)
+        mg_usage_error(&line, "where to? Give --out FILE, or --dry-run to write nothing");
+    mg_error error;
+    return mg_command_end(&line, import(&options, &error), &error);
 }

@@ -1,53 +1,36 @@
 #include "inspect.h"
 #include "checkpoint_commands.h"
+#include "flags.h"
 
-#include <argp.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-typedef struct options {
-    const char *path;
+typedef struct inspect_options {
     bool verify, json;
-} options;
+} inspect_options;
 
-static error_t parse_option(int key, char *argument, struct argp_state *state) {
-    options *o = state->input;
-    switch (key) {
-    case 'v': o->verify = true; return 0;
-    case 'j': o->json = true; return 0;
-    case ARGP_KEY_ARG:
-        if (o->path) argp_error(state, "one checkpoint at a time: '%s' is the second", argument);
-        o->path = argument;
-        return 0;
-    case ARGP_KEY_NO_ARGS: argp_error(state, "which checkpoint? Give the path of a file"); return 0;
-    default: return ARGP_ERR_UNKNOWN;
-    }
-}
+static const mg_flag flags[] = {
+    {.name = "verify",
+     .also = "v",
+     .kind = MG_FLAG_ON,
+     .offset = offsetof(inspect_options, verify),
+     .help = "Read every byte, the optimiser's too, and compare all checksums"},
+    {.name = "json",
+     .also = "j",
+     .kind = MG_FLAG_ON,
+     .offset = offsetof(inspect_options, json),
+     .help = "One JSON object instead of text"},
+    {0},
+};
 
-static options parse(int argc, char **argv) {
-    static const struct argp_option flags[] = {
-        {"verify", 'v', NULL, 0, "Read every byte, the optimiser's too, and compare all checksums", 0},
-        {"json", 'j', NULL, 0, "One JSON object instead of text", 0},
-        {0},
-    };
-    static const struct argp argp = {flags,
-                                     parse_option,
-                                     "CHECKPOINT",
-                                     "Tell what is in a checkpoint: the model, how its mask was set in training, its "
-                                     "parameters, how far training got, and its tokenizer. Nothing is changed.",
-                                     NULL,
-                                     NULL,
-                                     NULL};
-    options o = {0};
-    char name[] = "maskgrad inspect";
-    char *own = argv[0];
-    argv[0] = name; /* what --help and errors call the program */
-    argp_err_exit_status = 2;
-    argp_parse(&argp, argc, argv, 0, NULL, &o);
-    argv[0] = own;
-    return o;
-}
+static const mg_command_line line = {
+    .name = "inspect",
+    .arguments = "CHECKPOINT",
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .doc = "Tell what is in a checkpoint: the model, how its mask was set in training, its parameters, how far "
+           "training got, and its tokenizer. CHECKPOINT is a file or a run folder. Nothing is changed.",
+};
 
 static void name_span(char *text, size_t size, int lookahead) {
     if (lookahead == MG_LOOKAHEAD_ALL)
@@ -94,10 +77,10 @@ mg_parameter_summary mg_parameter_summarise(const mg_param *parameter) {
     return summary;
 }
 
-static mg_status inspect(const options *o, mg_error *error) {
-    mg_inspection inspection = {.path = o->path, .verified = o->verify};
-    mg_status status = mg_checkpoint_describe(o->path, &inspection.info, error);
-    if (status == MG_OK) status = mg_checkpoint_load(o->path, o->verify, &inspection.checkpoint, error);
+static mg_status inspect(const char *path, const inspect_options *o, mg_error *error) {
+    mg_inspection inspection = {.path = path, .verified = o->verify};
+    mg_status status = mg_checkpoint_describe(path, &inspection.info, error);
+    if (status == MG_OK) status = mg_checkpoint_load(path, o->verify, &inspection.checkpoint, error);
     if (status != MG_OK) return status;
     if (o->json)
         status = mg_inspect_print_json(&inspection, error);
@@ -108,15 +91,12 @@ static mg_status inspect(const options *o, mg_error *error) {
 }
 
 int mg_inspect_command(int argc, char **argv) {
-    options o = parse(argc, argv);
-    mg_error error = {0};
-    if (inspect(&o, &error) != MG_OK) {
-        fprintf(stderr, "maskgrad inspect: %s\n", error.message);
-        return 1;
-    }
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        perror("maskgrad inspect: the output cannot be written");
-        return 1;
-    }
-    return 0;
+    inspect_options options = {0};
+    const mg_flag_table tables[] = {{flags, &options}, {NULL, NULL}};
+    const char *asked;
+    mg_flags_parse(&line, tables, argc, argv, &asked);
+    char path[4096];
+    mg_checkpoint_path(asked, path, sizeof path);
+    mg_error error;
+    return mg_command_end(&line, inspect(path, &options, &error), &error);
 }

@@ -82,7 +82,7 @@ mg_status mg_inspect_print_json(mg_inspection *inspection, mg_error *error) {
     json_object_set_new(root, "tokenizer", tokenizer_object(inspection->checkpoint.tokenizer));
     int dumped = json_dumpf(root, stdout, JSON_INDENT(2));
     json_decref(root);
-    if (dumped != 0) return mg_error_set(error, MG_ERR_IO, "the JSON cannot be written");
+    if (dumped != 0 && !ferror(stdout)) return mg_error_set(error, MG_ERR_MEMORY, "out of memory for the JSON");
     putchar('\n');
     return MG_OK;
 }

@@ -222,7 +222,7 @@ static mg_status choose_kind(const mg_data_options *options, bool is_grammar, mg
 
 static mg_status split(mg_corpus *corpus, const mg_data_options *options, mg_error *error) {
     if (corpus->n < 2)
-        return mg_error_set(error, MG_ERR_INPUT,
+        return mg_error_set(error, MG_ERR_FORMAT,
                             "%s is too short: it has %td tokens, and an input and its target are 2", options->path,
                             corpus->n);
     corpus->n_train = corpus->n - (ptrdiff_t)((double)corpus->n * options->validation);

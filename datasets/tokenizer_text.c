@@ -89,7 +89,7 @@ mg_status mg_tokenizer_from_text(mg_tokenizer **tokenizer, mg_tokenizer_kind kin
         at += token.length;
     }
     if (status == MG_OK && found.n == 0)
-        status = mg_error_set(error, MG_ERR_INPUT, "the text is empty; a vocabulary needs at least one token");
+        status = mg_error_set(error, MG_ERR_FORMAT, "the text is empty; a vocabulary needs at least one token");
     if (status == MG_OK) {
         qsort(found.token, (size_t)found.n, sizeof *found.token, by_bytes);
         status = mg_tokenizer_new(tokenizer, kind, found.n, found.token, error);

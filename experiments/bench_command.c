@@ -6,7 +6,6 @@
 #include "lab_private.h"
 #include "options.h"
 #include "parallel.h"
-#include "run_dir.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -268,7 +267,5 @@ int mg_bench_command(int argc, char **argv) {
         status = own.checkpoint ? run_checkpoint(own.checkpoint, m, &error) : run_one(&options, own.steps, m, &error);
     }
     if (!status && own.csv) status = write_csv(own.csv, m, n, &error);
-    if (!status) return 0;
-    fprintf(stderr, "maskgrad bench: %s\n", error.message);
-    return status == MG_ERR_INPUT ? 2 : 1;
+    return mg_command_end(&line, status, &error);
 }

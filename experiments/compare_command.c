@@ -101,6 +101,5 @@ int mg_compare_command(int argc, char **argv) {
         status = draw(records, n, own.out_dir, &error);
     }
     for (int i = 0; i < n_read; i++) mg_run_record_free(&records[i]);
-    if (status != MG_OK) fprintf(stderr, "maskgrad compare: %s\n", error.message);
-    return status == MG_OK ? 0 : 1;
+    return mg_command_end(&line, status, &error);
 }

@@ -180,7 +180,12 @@ static mg_status run_alone(mg_lab *lab, mg_error *error) {
     return status;
 }
 
-enum { DONE = 0, CHECK_FAILED = 1, STOPPED = 3 };
+/* How a lab ended: 0, 1 and 2 are the exit status (flags.h); a lab that stopped with 1 measured nothing. */
+enum { DONE = 0, CHECK_FAILED = 1, MISUSED = 2, STOPPED = 3 };
+
+static int exit_status_of(int result) {
+    return result == STOPPED ? 1 : result;
+}
 
 static void set_own(const lab_options *options, bool quick, void *own) {
     memset(own, 0, options->size);
@@ -212,12 +217,11 @@ static int run_lab(const lab_row *row, int argc, char **argv) {
     set_up(lab, &asked, asked.out_dir ? asked.out_dir : lab_format(lab, "runs/lab-%s", row->name), own);
 
     int result = DONE;
-    if (run_alone(lab, &error) != MG_OK) {
-        fprintf(stderr, "maskgrad lab %s: %s\n", row->name, error.message);
-        result = STOPPED;
-    } else if (lab_n_failed(lab) > 0) {
+    mg_status status = run_alone(lab, &error);
+    if (status != MG_OK)
+        result = mg_command_end(&line, status, &error) == MISUSED ? MISUSED : STOPPED;
+    else if (lab_n_failed(lab) > 0)
         result = CHECK_FAILED;
-    }
     lab_free(lab);
     return result;
 }
@@ -255,12 +259,11 @@ static int run_all(int argc, char **argv) {
         if (n) fputs("\n", stdout);
         rows[n] = row;
         results[n] = run_lab(row, used, words);
-        if (results[n] != DONE) worst = 1;
+        if (exit_status_of(results[n]) > worst) worst = exit_status_of(results[n]);
     }
     if (!memory || lab_make_folder(asked.out_dir, &error) != MG_OK ||
         lab_write_index(asked.out_dir, rows, results, n, &error) != MG_OK) {
-        fprintf(stderr, "maskgrad lab all: %s\n", error.message);
-        worst = 1;
+        worst = mg_command_end(&line, error.status, &error);
     } else {
         printf("\nThe index is %s/index.html\n", asked.out_dir);
     }
@@ -300,7 +303,7 @@ int mg_lab_command(int argc, char **argv) {
     }
     if (strcmp(argv[1], "all") == 0) return run_all(argc - 1, argv + 1);
     for (const lab_row *row = lab_rows; row->name; row++)
-        if (strcmp(argv[1], row->name) == 0) return run_lab(row, argc - 1, argv + 1) == DONE ? 0 : 1;
+        if (strcmp(argv[1], row->name) == 0) return exit_status_of(run_lab(row, argc - 1, argv + 1));
     fprintf(stderr, "maskgrad lab: there is no lab '%s'\n\n", argv[1]);
     list_labs(stderr);
     return 2;

@@ -1,7 +1,6 @@
 #include "lab_model.h"
 #include "lab_private.h"
 #include "lab_training.h"
-#include "run_dir.h"
 
 #include <string.h>
 

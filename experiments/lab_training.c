@@ -17,7 +17,7 @@ mg_status lab_load_corpus(mg_lab *lab, mg_run_options *options, mg_corpus **corp
     if (status) return status;
     status = mg_corpus_check(*corpus, options->train.model.block_size, error);
     if (!status && mg_tokenizer_size((*corpus)->tokenizer) < 2)
-        status = mg_error_set(error, MG_ERR_INPUT,
+        status = mg_error_set(error, MG_ERR_FORMAT,
                               "%s has one token only: there is nothing to learn in a vocabulary of one",
                               options->data.path);
     if (status) {

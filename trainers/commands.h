@@ -1,5 +1,5 @@
 /* The commands whose work is done in this folder. Each takes what follows the program's name (argv[0] is the command)
- * and returns the exit status: 0 done, 1 a check failed or the work failed, 2 wrong usage, 130 interrupted. */
+ * and returns the exit status (flags.h). */
 #ifndef MASKGRAD_COMMANDS_H
 #define MASKGRAD_COMMANDS_H
 

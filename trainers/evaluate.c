@@ -3,7 +3,6 @@
 #include "commands.h"
 #include "options.h"
 #include "parallel.h"
-#include "run_dir.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -174,8 +173,5 @@ int mg_evaluate_command(int argc, char **argv) {
     mg_status status = MG_OK;
     for (int i = 0; i < n && status == MG_OK; i++)
         status = evaluate_file(checkpoints[i], &run.data, &options, i == 0, n == 1, &error);
-    if (status == MG_OK) return 0;
-    fflush(stdout);
-    fprintf(stderr, "maskgrad evaluate: %s\n", error.message);
-    return 1;
+    return mg_command_end(&line, status, &error);
 }

@@ -5,7 +5,6 @@
 #include "ids.h"
 #include "options.h"
 #include "parallel.h"
-#include "run_dir.h"
 #include "utf8.h"
 
 #include <inttypes.h>
@@ -86,7 +85,7 @@ static mg_status read_prompt(prompt *p, const generate_options *o, const mg_chec
             return mg_error_set(error, MG_ERR_STATE, "the checkpoint has no tokenizer: give the prompt by --ids");
         mg_error reason;
         mg_status status = mg_tokenizer_encode(tokenizer, o->prompt, strlen(o->prompt), &p->ids, &p->n, &reason);
-        if (status != MG_OK) return mg_error_set(error, status, "the prompt: %s", reason.message);
+        if (status != MG_OK) return mg_error_set(error, status, "--prompt: %s", reason.message);
         if (p->n > 0) return MG_OK;
         mg_free(p->ids); /* white space alone has no tokens in a grammar */
     }
@@ -172,7 +171,6 @@ static mg_status generate(const generate_options *o, const mg_checkpoint *checkp
         mg_generator_prompt(generator, start.ids, (ptrdiff_t)start.n);
         for (int sample = 0; sample < o->n_samples && !ferror(stdout); sample++)
             print_sample(generator, o, &start, has_text && !o->ids ? tokenizer : NULL, sample);
-        if (fflush(stdout) != 0 || ferror(stdout)) status = mg_error_set(error, MG_ERR_IO, "cannot write the text");
     }
     mg_generator_free(generator);
     mg_free(start.ids);
@@ -198,7 +196,5 @@ int mg_generate_command(int argc, char **argv) {
         status = generate(&options, &checkpoint, &error);
         mg_checkpoint_free(&checkpoint);
     }
-    if (status == MG_OK) return 0;
-    fprintf(stderr, "maskgrad generate: %s\n", error.message);
-    return 1;
+    return mg_command_end(&line, status, &error);
 }

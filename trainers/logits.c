@@ -4,7 +4,6 @@
 #include "flags.h"
 #include "ids.h"
 #include "parallel.h"
-#include "run_dir.h"
 
 #include <stdio.h>
 
@@ -53,7 +52,6 @@ static mg_status print_logits(mg_gpt *gpt, const int *ids, size_t n, mg_error *e
     for (ptrdiff_t i = 0; i < mg_size(logits); i++)
         printf("%.9g%c", (double)logits->data[i], i % V == V - 1 ? '\n' : ',');
     mg_tape_free(tape);
-    if (fflush(stdout) != 0 || ferror(stdout)) return mg_error_set(error, MG_ERR_IO, "cannot write the logits");
     return MG_OK;
 }
 
@@ -78,7 +76,5 @@ int mg_logits_command(int argc, char **argv) {
         mg_free(ids);
         mg_checkpoint_free(&checkpoint);
     }
-    if (status == MG_OK) return 0;
-    fprintf(stderr, "maskgrad logits: %s\n", error.message);
-    return status == MG_ERR_INPUT ? 2 : 1;
+    return mg_command_end(&line, status, &error);
 }

@@ -1,4 +1,5 @@
 #include "run_dir.h"
+#include "checkpoint.h"
 #include "heap.h"
 
 #include <dirent.h>
@@ -24,7 +25,7 @@ mg_status mg_run_dir_name(mg_run_dir *dir, const char *path, mg_error *error) {
         .run_json = join(path, "run.json", error),
         .log = join(path, "log.csv", error),
         .position = join(path, "position.csv", error),
-        .checkpoint = join(path, "checkpoint.h5", error),
+        .checkpoint = join(path, MG_CHECKPOINT_NAME, error),
         .samples = join(path, "samples.txt", error),
         .lock = -1,
     };
@@ -99,10 +100,4 @@ void mg_run_dir_close(mg_run_dir *dir) {
 
 bool mg_run_dir_holds_run(const mg_run_dir *dir) {
     return access(dir->checkpoint, F_OK) == 0;
-}
-
-void mg_checkpoint_path(const char *asked, char *path, size_t size) {
-    struct stat status;
-    bool is_folder = stat(asked, &status) == 0 && S_ISDIR(status.st_mode);
-    snprintf(path, size, "%s%s", asked, is_folder ? "/checkpoint.h5" : "");
 }

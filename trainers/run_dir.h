@@ -6,7 +6,6 @@
 #include "error.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 
 typedef struct mg_run_dir {
     char *path;
@@ -22,7 +21,5 @@ mg_status mg_run_dir_lock(mg_run_dir *dir, mg_error *error);
 void mg_run_dir_close(mg_run_dir *dir);
 /* Whether something would be lost if a new run began here: a checkpoint. */
 bool mg_run_dir_holds_run(const mg_run_dir *dir);
-/* A checkpoint as users name it: its file, or the run folder it is in. `path` has room for the longer one. */
-void mg_checkpoint_path(const char *asked, char *path, size_t size);
 
 #endif

@@ -242,9 +242,7 @@ int mg_train_command(int argc, char **argv) {
     if (status == MG_OK && interrupted)
         fprintf(stderr, "maskgrad train: stopped at step %" PRId64 ", saved in %s; --resume --out-dir %s goes on\n",
                 mg_trainer_steps_done(run.trainer), run.dir.checkpoint, run.dir.path);
-    if (status != MG_OK) fprintf(stderr, "maskgrad train: %s\n", error.message);
     mg_run_free(&run);
     mg_run_json_free(from.stored);
-    if (status != MG_OK) return status == MG_ERR_INPUT ? 2 : 1;
-    return interrupted ? 130 : 0;
+    return status == MG_OK && interrupted ? 130 : mg_command_end(&line, status, &error);
 }

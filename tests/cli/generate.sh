@@ -21,6 +21,7 @@ status() {
     [ "$got" = "$wanted" ] || fail "status $got, not $wanted: $* $(cat said)"
 }
 says() { grep -qF -e "$1" said || fail "'$(cat said)' does not say '$1'"; }
+train() { "$program" train "$@"; }
 generate() { "$program" generate "$@"; }
 
 printf 'ação é não; o céu é azul\n%.0s' {1..60} >text.txt
@@ -61,9 +62,9 @@ status 1 generate none -n 5 --kv-cache
 says "looks ahead"
 
 # ---- Refusals ----
-status 1 generate causal -p "o xyz"
+status 2 generate causal -p "o xyz"
 says xyz; says "byte 2"
-status 1 generate text -p "açaí"
+status 2 generate text -p "açaí"
 says "í"; says "byte 4"
 status 2 generate causal --temp -1
 says --temperature
@@ -76,14 +77,21 @@ says CHECKPOINT
 status 1 generate nofile.h5
 says nofile.h5
 status 1 generate "$data"
-status 1 generate causal --ids 1,99
+status 2 generate causal --ids 1,99
 says "'99'"
 status 2 generate causal --kv-cache --no-kv-cache
 if [ -w /dev/full ]; then
     got=0
     generate causal -n 5 >/dev/full 2>said || got=$?
     [ $got = 1 ] || fail "a full disk: status $got"
-    says "cannot write"
+    says "the output cannot be written: No space left on device"
+    for command in "logits causal --ids 1" "inspect causal" "inspect causal --json" "compare causal none"; do
+        got=0
+        # shellcheck disable=SC2086
+        "$program" $command >/dev/full 2>said || got=$?
+        [ $got = 1 ] || fail "a full disk: status $got of $command"
+        says "the output cannot be written: No space left on device"
+    done
 fi
 
 # ---- logits ----
@@ -109,7 +117,16 @@ status 0 "$program" evaluate causal none --data "$data" --grammar-size 20000 --m
     '"causal","causal" "causal","none" "none","causal" "none","none" ' ] || fail "training mask by evaluation mask: $(cat out)"
 status 0 "$program" evaluate causal --data "$data" --grammar-size 20000 --eval-iters 4
 [ "$(grep -c '^[0-7],' out)" = 8 ] || fail "a row a position"
-status 1 "$program" evaluate text --data "$data" --grammar-size 20000
+status 2 "$program" evaluate text --data "$data" --grammar-size 20000
+says "not among"
+status 2 train --data "$data" --init-from text --out-dir unfit
+says "not among"
+for command in "evaluate causal" "train --block-size 1000 --out-dir unfit"; do
+    # shellcheck disable=SC2086
+    status 2 "$program" $command --data "$data" --grammar-size 100 --validation 0.05
+    says " split of frases.csv holds"
+done
+status 1 "$program" evaluate causal --data nofile.csv
 status 0 "$program" evaluate text --data text.txt --eval-iters 2
 grep -qE '^7,[0-9.]+,$' out || fail "no floor for a text"
 status 2 "$program" evaluate causal

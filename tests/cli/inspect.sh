@@ -58,7 +58,11 @@ cp "$source/tests/checkpoints/version-1.h5" "$file"
 run 1 "$folder/absent.h5"
 complains 'No such file'
 run 1 "$folder"
-complains 'is a folder'
+complains 'checkpoint.h5'
+mkdir "$folder/run" && cp "$file" "$folder/run/checkpoint.h5"
+run 0 --verify "$folder/run"
+says "$folder/run/checkpoint.h5"
+says 'Verified: every byte was read'
 run 2
 run 2 "$file" "$file"
 run 2 --no-such-flag "$file"

@@ -168,7 +168,7 @@ static void bad_vocabularies_are_refused(void **state) {
     assert_refuses_tokens(MG_TOKENIZER_GRAMMAR, 1, (mg_token[]){{"a\nb", 3}}, "'a\\nb'");
     assert_refuses_tokens(MG_TOKENIZER_GPT2, 1, (mg_token[]){{"a", 1}}, "merges");
     mg_tokenizer *t;
-    assert_int_equal(mg_tokenizer_from_text(&t, MG_TOKENIZER_CHAR, "", 0, &error), MG_ERR_INPUT);
+    assert_int_equal(mg_tokenizer_from_text(&t, MG_TOKENIZER_CHAR, "", 0, &error), MG_ERR_FORMAT);
     assert_int_equal(mg_tokenizer_from_text(&t, MG_TOKENIZER_WORD, "ab\xFFz", 4, &error), MG_ERR_FORMAT);
     assert_says(error.message, "byte 2 (0xFF)");
 }

@@ -284,7 +284,7 @@ int mg_flags_parse(const mg_command_line *line, const mg_flag_table *tables, int
     char *own_name = argv[0];
     argv[0] = name; /* argp's messages begin with it */
     struct argp argp = {.options = p->option, .parser = take, .args_doc = line->arguments, .doc = line->doc};
-    argp_err_exit_status = 2;
+    argp_err_exit_status = mg_exit_status(MG_ERR_INPUT);
     argp_parse(&argp, argc, argv, 0, NULL, p);
     argv[0] = own_name;
 
@@ -301,5 +301,16 @@ void mg_usage_error(const mg_command_line *line, const char *format, ...) {
     vfprintf(stderr, format, arguments);
     va_end(arguments);
     fprintf(stderr, "\nTry `maskgrad %s --help'.\n", line->name);
-    exit(2);
+    exit(mg_exit_status(MG_ERR_INPUT));
+}
+
+int mg_exit_status(mg_status status) {
+    return status == MG_OK ? 0 : status == MG_ERR_INPUT ? 2 : 1;
+}
+
+int mg_command_end(const mg_command_line *line, mg_status status, const mg_error *error) {
+    if (status == MG_OK) return 0;
+    fflush(stdout);
+    fprintf(stderr, "maskgrad %s: %s\n", line->name, error->message);
+    return mg_exit_status(status);
 }

@@ -71,6 +71,20 @@ int mg_flags_parse(const mg_command_line *line, const mg_flag_table *tables, int
 /* Wrong usage that only the command can see: one sentence on stderr, and the program ends with status 2. */
 MG_NORETURN void mg_usage_error(const mg_command_line *line, const char *format, ...) MG_PRINTF(2, 3);
 
+/* The exit status of every command:
+ *
+ *     0    done
+ *     1    a check failed, or the work did: a file is missing, damaged or cannot be written, memory ran out, a loss is
+ *          not a number
+ *     2    wrong usage, another command line is needed: an unknown flag, a value out of range, or values and files that
+ *          do not fit together, as data that is too short for the block size (MG_ERR_INPUT)
+ *     130  interrupted, after saving
+ *
+ * This is what a status of the library makes of it: 0, 1 or 2. */
+int mg_exit_status(mg_status status);
+/* The end of a command: if it failed, the sentence on stderr. Returns the exit status. */
+int mg_command_end(const mg_command_line *line, mg_status status, const mg_error *error);
+
 /* One value from text, strictly: the whole text, in range. The error names the flag and the text. */
 mg_status mg_flag_set(const mg_flag *flag, void *values, const char *text, mg_error *error);
 /* One value as text that mg_flag_set reads back exactly; "" for a text that is NULL. */
