@@ -222,16 +222,28 @@ static void add_option(parser *p, struct argp_option option) {
     p->option[p->n_options++] = option;
 }
 
-/* The help text with the default behind it. A number out of its range stands for "derived", which .help explains. */
+/* The default as --help shows it; "" for none. A number out of its range stands for "derived", which .help explains. */
+static void shown_default(const mg_flag *flag, const void *values, char *text, size_t size) {
+    mg_flag_format(flag, values, text, size);
+    bool is_number = flag->kind == MG_FLAG_INT || flag->kind == MG_FLAG_INT64 || flag->kind == MG_FLAG_REAL;
+    if (!takes_value(flag) || (is_number && !in_range(flag, strtod(text, NULL)))) text[0] = '\0';
+}
+
+/* The help text, with the default and the other spellings behind it: in front of it they would push it out of its
+ * column. */
 static const char *help_text(parser *p, const mg_flag *flag, const void *values) {
     char value[TEXT_SIZE];
-    mg_flag_format(flag, values, value, sizeof value);
-    bool is_number = flag->kind == MG_FLAG_INT || flag->kind == MG_FLAG_INT64 || flag->kind == MG_FLAG_REAL;
-    bool shown = value[0] && takes_value(flag) && !(is_number && !in_range(flag, strtod(value, NULL)));
-    size_t size = strlen(flag->help) + strlen(value) + 16;
-    char *text = shown ? mg_alloc(size, 1, "a line of help", NULL) : NULL;
+    shown_default(flag, values, value, sizeof value);
+    const char *list = flag->also ? flag->also : "", *word, *before = "; also --";
+    size_t size = strlen(flag->help) + strlen(value) + 8 * strlen(list) + 32;
+    char *text = mg_alloc(size, 1, "a line of help", NULL);
     if (!text) return flag->help;
-    snprintf(text, size, "%s [%s]", flag->help, value);
+    int at = snprintf(text, size, "%s%s%s%s", flag->help, value[0] ? " [" : "", value, value[0] ? "]" : "");
+    for (size_t n; (n = next_word(&list, &word)) > 0;) {
+        if (n == 1) continue; /* a letter stands in front */
+        at += snprintf(text + at, size - (size_t)at, "%s%.*s", before, (int)n, word);
+        before = ", --";
+    }
     return own(p, text);
 }
 
@@ -253,6 +265,7 @@ static void add_flag(parser *p, const mg_flag *flag, void *values, int group) {
             p->by_letter[alias.key] = key;
         } else {
             alias.name = own(p, mg_strndup(word, n, NULL));
+            alias.flags |= OPTION_HIDDEN;
         }
         add_option(p, alias);
     }

@@ -29,7 +29,7 @@ static const struct {
       .kind = MG_FLAG_TEXT,
       AT(out_dir),
       .argument = "DIR",
-      .help = "Folder for the report, the pictures and their numbers (default runs/lab-NAME)"},
+      .help = "Folder for the report, the pictures and their numbers [runs/lab-NAME]"},
      0},
     {{.name = "seed",
       .kind = MG_FLAG_INT64,
@@ -247,8 +247,9 @@ static int words_for(mg_lab *memory, const lab_row *row, const frame_options *as
 /* Each lab as if it had been typed. */
 static int run_all(int argc, char **argv) {
     const mg_command_line line = {.name = "lab all", .doc = "Run every lab, and write an index of their reports."};
-    frame_options asked = {.seed = DEFAULT_SEED, .out_dir = "runs"};
+    frame_options asked = {.seed = DEFAULT_SEED};
     parse(NULL, &line, argc, argv, &asked, NULL, NULL);
+    if (!asked.out_dir) asked.out_dir = "runs";
     mg_error error = {0};
     mg_lab *memory = lab_new(NULL, &error);
     const lab_row *rows[MOST_LABS];

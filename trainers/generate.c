@@ -28,8 +28,7 @@ typedef struct generate_options {
 static const mg_flag flags[] = {
     {.kind = MG_FLAG_HEADING, .help = "Prompt:"},
     {.name = "prompt", .also = "p start", .kind = MG_FLAG_TEXT, AT(prompt), .argument = "TEXT",
-     .help = "What to go on from. Without one, the text begins behind a line feed, behind the '.' of a grammar, "
-             "behind GPT-2's end of text, or else behind id 0"},
+     .help = "What to go on from"},
     {.name = "ids", .kind = MG_FLAG_TEXT, AT(ids), .argument = "1,2,3", .help = "A prompt of token ids; prints ids"},
     {.kind = MG_FLAG_HEADING, .help = "Text:"},
     {.name = "max-new-tokens", .also = "n n-predict", .kind = MG_FLAG_INT64, AT(n_tokens), .min = 1,
@@ -64,6 +63,8 @@ static const mg_command_line line = {
     .min_arguments = 1,
     .max_arguments = 1,
     .doc = "Let a model write. CHECKPOINT is a file or a run folder.\v"
+           "Without a prompt the text begins behind a line feed, behind the '.' of a grammar, behind GPT-2's end of "
+           "text, or else behind id 0.\n\n"
            "Past the context the window slides by one token, so every token then costs a whole window, with the cache "
            "and without; both give the same text.",
 };

@@ -235,6 +235,7 @@ const mg_flag mg_training_flags[] = {
 };
 
 const mg_flag mg_machine_flags[] = {
+    {.kind = MG_FLAG_HEADING, .help = "Machine:"},
     {.name = "threads", .also = "t", FREE, COUNT(threads, 0, 256),
      .help = "Threads, 0: one a processor; results do not depend on it"},
     {0},
@@ -246,7 +247,7 @@ const mg_flag mg_folder_flags[] = {
     {.name = "name", FREE, CUSTOM(name, parse_name, format_text, "NAME"), .help = "The run's name [of the data and the mask]"},
     {.name = "init-from", TEXT(init_from, "WHAT"),
      .help = "scratch; resume: go on with the run of this folder; or a checkpoint whose weights to start from"},
-    {.name = "resume", CUSTOM(init_from, parse_resume, format_text, NULL), .help = "--init-from resume"},
+    {.name = "resume", CUSTOM(init_from, parse_resume, format_text, NULL), .help = "As --init-from resume"},
     {.name = "force", .kind = MG_FLAG_ON, .offset = AT(force), .help = "Replace a run that is already in the folder"},
     {0},
 };

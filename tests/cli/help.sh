@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# --help of every command fits 80 columns and is a table: all texts begin in one column.
+set -euo pipefail
+program=$1
+help=$(mktemp)
+trap 'rm -f "$help"' EXIT
+export LC_ALL=C.UTF-8
+failures=0
+fail() {
+    echo "FAILED: $*" >&2
+    failures=$((failures + 1))
+}
+
+commands=$("$program" --help | sed -nE 's/^  ([a-z]+) +[A-Z].*/\1/p')
+labs=$("$program" lab | sed -nE 's/^  ([a-z]+) +[A-Z].*/lab \1/p')
+n=0
+while read -r command; do
+    n=$((n + 1))
+    # shellcheck disable=SC2086
+    "$program" $command --help >"$help" || fail "$command --help: status $?"
+    awk 'length($0) > 80' "$help" | grep . && fail "$command --help: wider than 80 columns"
+    grep -q ' $' "$help" && fail "$command --help: blanks at the end of a line"
+    options=$(grep -cE '^(  |      )-' "$help")
+    [ "$(grep -cE '^(  -.,|     ) --[^ ]+ ' "$help")" -eq "$options" ] || fail "$command --help: an option has no text beside it"
+    [ "$(grep -E '^(  |      )-' "$help" | grep -cE '^.{28} [^ ]')" -eq "$options" ] || fail "$command --help: texts in other columns"
+done < <(printf '%s\n%s\nlab all\n' "$commands" "$labs")
+[ "$n" -ge 19 ] || fail "only $n commands and labs"
+grep -qe '--learning-rate' <<<"$("$program" train --help)" || fail "other spellings are not told"
+grep -q 'Exit status: 0 done' <<<"$("$program" --help)" || fail "the exit status is not told"
+awk 'length($0) > 80' <<<"$("$program" --help)" | grep . && fail "--help: wider than 80 columns"
+exit $((failures > 0))
