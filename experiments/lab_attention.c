@@ -83,7 +83,7 @@ static void worked_example(mg_lab *lab) {
 
 /* ---- What a model's heads do on a text ---- */
 
-enum { MOST_TOKENS = 14, MOST_LAYERS = 12, MOST_HEADS = 16 };
+enum { MOST_TOKENS = 14, MOST_LAYERS = 4 /* with a picture */, MOST_HEADS = 16 };
 
 typedef struct view {
     const char *name;
@@ -195,8 +195,8 @@ static void head_table(mg_lab *lab, int n, const view *views) {
     for (int i = 0; i < n; i++) {
         const view *v = &views[i];
         const mg_gpt_config *c = mg_gpt_get_config(v->gpt);
-        for (int layer = 0; layer < c->n_layer && layer < MOST_LAYERS; layer++)
-            for (int head = 0; head < c->n_head && head < MOST_HEADS; head++) {
+        for (int layer = 0; layer < c->n_layer; layer++)
+            for (int head = 0; head < c->n_head; head++) {
                 double entropy = 0, self = 0, next = 0, past = 0;
                 for (int q = 0; q < v->T; q++) {
                     const mg_real *row = map_of(v, layer, head) + (ptrdiff_t)q * v->T;
@@ -314,13 +314,19 @@ static mg_status show_checkpoint(mg_lab *lab, mg_error *error) {
     view v = {.name = "checkpoint", .gpt = model.checkpoint.gpt, .T = model.T, .labels = model.labels};
     const mg_gpt_config *c = mg_gpt_get_config(v.gpt);
     look(lab, &v, model.ids, OWN_MASK);
-    for (int layer = 0; layer < c->n_layer && layer < MOST_LAYERS; layer++) {
+    int shown = c->n_layer < MOST_LAYERS ? c->n_layer : MOST_LAYERS;
+    for (int i = 0; i < shown; i++) {
+        /* The first and the last, and some between. */
+        int layer = shown < c->n_layer ? i * (c->n_layer - 1) / (shown - 1) : i;
         lab_heatmap *map = begin_map(lab, "", layer);
         for (int head = 0; head < c->n_head && head < MOST_HEADS; head++) panel(map, &v, layer, head);
         lab_heatmap_end(map, "Each panel is a head, each row a query that sums to 1.");
     }
-    if (c->n_layer > MOST_LAYERS || c->n_head > MOST_HEADS)
-        lab_note(lab, "Shown are the first %d layers and the first %d heads of each.", MOST_LAYERS, MOST_HEADS);
+    if (shown < c->n_layer || c->n_head > MOST_HEADS)
+        lab_note(lab,
+                 "%d of %d layers have a picture, each of %d of its %d heads; the table has all. For another layer: "
+                 "maskgrad lab heads --layer N.",
+                 shown, c->n_layer, c->n_head < MOST_HEADS ? c->n_head : MOST_HEADS, c->n_head);
     head_table(lab, 1, &v);
     check_view(lab, &v, "largest weight where the mask allows none");
     lab_model_free(&model);

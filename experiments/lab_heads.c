@@ -15,7 +15,33 @@
 #include <math.h>
 #include <string.h>
 
-enum { UNIFORM_T = 8, MOST_T = 32, PORTRAIT_T = 14, TEXTS = 16, MOST_PORTRAITS = 16 };
+enum { UNIFORM_T = 8, MOST_T = 32, PORTRAIT_T = 14, TEXTS = 16, MOST_PORTRAITS = 16, MOST_LAYERS = 1000 };
+
+/* ---- Its own option ---- */
+
+typedef struct heads_options {
+    mg_run_options run; /* first: lab_subject reads it there */
+    int layer;
+} heads_options;
+
+static const mg_flag heads_flags[] = {
+    {.kind = MG_FLAG_HEADING, .help = "Portraits:"},
+    {.name = "layer",
+     .kind = MG_FLAG_INT,
+     .offset = offsetof(heads_options, layer),
+     .min = 0,
+     .max = MOST_LAYERS,
+     .argument = "N",
+     .help = "The layer whose heads are drawn; all are measured"},
+    {0},
+};
+
+static void set_defaults(void *own) {
+    *(heads_options *)own = (heads_options){.run = mg_run_defaults()};
+}
+
+static const mg_flag *const tables[] = {mg_data_flags, heads_flags, NULL};
+const lab_options lab_heads_options = {tables, sizeof(heads_options), set_defaults, NULL};
 
 /* ---- One map ---- */
 
@@ -76,20 +102,18 @@ static const char *name_head(const head_numbers *n, double uniform_entropy) {
     return "mixed";
 }
 
-static bool is_positional(const char *name) {
-    return strcmp(name, "previous-token") == 0 || strcmp(name, "self") == 0;
-}
+static const char *const names[] = {"previous-token", "self", "duplicate-token", "sink", "broad", "mixed"};
+enum { N_NAMES = sizeof names / sizeof *names };
 
 static void tell_rules(mg_lab *lab) {
-    lab_texts(
-        lab, "The names, by the first rule that holds", 1, (const char *const[]){"rules"},
-        (const char *const[]){"previous-token   at least half of the weight on the token before        (positional)\n"
-                              "self             at least half of the weight on the query itself        (positional)\n"
-                              "duplicate-token  at least half on earlier copies of the query's token,\n"
-                              "                 over the rows that have one, if there are 3 or more\n"
-                              "sink             at least half of the weight on token 0\n"
-                              "broad            at least 0.8 of the entropy of the uniform head\n"
-                              "mixed            none of these\n"});
+    lab_texts(lab, "The names, by the first rule that holds", 1, (const char *const[]){"rules"},
+              (const char *const[]){"previous-token   half of the weight or more on the token before (positional)\n"
+                                    "self             half or more on the query itself (positional)\n"
+                                    "duplicate-token  half or more on earlier copies of the query's token,\n"
+                                    "                 over the rows that have one, if there are 3 or more\n"
+                                    "sink             half or more on token 0\n"
+                                    "broad            0.8 of the entropy of the uniform head, or more\n"
+                                    "mixed            none of these\n"});
 }
 
 /* ---- The ruler is right ---- */
@@ -226,29 +250,71 @@ static void measure_all(mg_lab *lab, mg_gpt *gpt, const lab_text_set *texts, map
 
 /* ---- Pictures ---- */
 
-/* The heads of the first layer, on the beginning of the first text, short enough for its tokens to be read. */
-static void show_portraits(mg_lab *lab, const lab_subject *subject, const lab_text_set *texts) {
+/* The heads of one layer, on the beginning of the first text, short enough for its tokens to be read. */
+static void show_portraits(mg_lab *lab, const lab_subject *subject, const lab_text_set *texts, int layer) {
     int T = texts->T < PORTRAIT_T ? texts->T : PORTRAIT_T;
     const mg_gpt_config *config = mg_gpt_get_config(subject->gpt);
     int shown = config->n_head < MOST_PORTRAITS ? config->n_head : MOST_PORTRAITS;
     const mg_real *portraits = lab_attention_maps(lab, subject->gpt, texts->ids, T);
     const char **labels = lab_subject_labels(lab, subject, texts->ids, T);
     lab_heatmap *map = lab_heatmap_begin(
-        lab, "portraits", "The heads of the first layer",
+        lab, "portraits", lab_format(lab, "The heads of layer %d", layer),
         (lab_scale){.unit = "weight", .low = 0, .high = 1, .rows = "query", .columns = "key"});
     for (int head = 0; head < shown; head++)
-        lab_heatmap_panel(map, (lab_panel){.title = lab_format(lab, "layer 0, head %d", head),
+        lab_heatmap_panel(map, (lab_panel){.title = lab_format(lab, "layer %d, head %d", layer, head),
                                            .n_rows = T,
                                            .n_columns = T,
-                                           .values = portraits + (ptrdiff_t)head * T * T,
+                                           .values = portraits + ((ptrdiff_t)layer * config->n_head + head) * T * T,
                                            .row_labels = labels,
                                            .column_labels = labels,
                                            .masked = true,
-                                           .lookahead = mg_gpt_lookahead(config, 0, head)});
+                                           .lookahead = mg_gpt_lookahead(config, layer, head)});
     lab_heatmap_end(map,
                     "One row is one query and sums to 1. A stripe beside the diagonal is a head that goes by position, "
-                    "a bright first column a sink, an even row a broad head.%s",
-                    shown < config->n_head ? " The table below has the heads that are not drawn." : "");
+                    "a bright first column a sink, an even row a broad head.%s%s",
+                    shown < config->n_head ? " The table below has the heads that are not drawn." : "",
+                    config->n_layer > 1 ? " Another layer: --layer N." : "");
+}
+
+/* Which of a head's numbers a panel of the overview shows, as a part of the most that it can be. */
+typedef enum quantity { DISTANCE, ENTROPY, FIRST, BEFORE, ITSELF, COPIES, N_QUANTITIES } quantity;
+
+static double quantity_of(const head_numbers *n, quantity q, const head_numbers *uniform) {
+    switch (q) {
+    case DISTANCE: return n->distance / (2 * uniform->distance); /* a sink is twice as far as the uniform head */
+    case ENTROPY: return n->entropy / uniform->entropy;
+    case FIRST: return n->first;
+    case BEFORE: return n->offset[1];
+    case ITSELF: return n->offset[0];
+    case COPIES: return n->n_duplicates > 0 ? n->duplicate : -INFINITY; /* does not exist */
+    case N_QUANTITIES: break;
+    }
+    return 0;
+}
+
+/* All heads of all layers at a glance: a row a layer, a column a head. */
+static void show_layers(mg_lab *lab, const maps *m, const head_numbers *uniform, bool causal) {
+    static const char *const titles[N_QUANTITIES] = {"distance",        "entropy",   "on token 0",
+                                                     "on token before", "on itself", "on earlier copies"};
+    lab_heatmap *map = lab_heatmap_begin(
+        lab, "layers", "Every head at a glance",
+        (lab_scale){.unit = "part", .low = 0, .high = 1, .rows = "layer", .columns = "head"});
+    mg_real *values = mg_arena_alloc(lab->arena, (size_t)n_heads(m), sizeof *values, "an overview");
+    for (int q = causal ? DISTANCE : ENTROPY; q < N_QUANTITIES; q++) {
+        for (ptrdiff_t h = 0; h < n_heads(m); h++)
+            values[h] = (mg_real)quantity_of(&m->numbers[h], (quantity)q, uniform);
+        lab_heatmap_panel(
+            map, (lab_panel){.title = titles[q], .n_rows = m->n_layer, .n_columns = m->n_head, .values = values});
+    }
+    lab_heatmap_end(
+        map,
+        "%sEntropy as a part of the uniform head's; the others are parts of the weight. Copies are those of "
+        "the query's own token, over the rows that have one; without such a row there is nothing to show.",
+        causal ? "Distance as a part of a sink's, which is twice the uniform head's. " : "");
+}
+
+static const char *texts_in_words(mg_lab *lab, const maps *m) {
+    return m->n_texts == 1 ? "one text" : lab_format(lab, "the mean over %d texts", m->n_texts);
 }
 
 static void show_scatter(mg_lab *lab, const maps *m, const head_numbers *uniform) {
@@ -265,30 +331,41 @@ static void show_scatter(mg_lab *lab, const maps *m, const head_numbers *uniform
     }
     lab_points(figure, LAB_FLOOR, "the uniform head", 1, &uniform->distance, &uniform->entropy);
     lab_figure_end(figure,
-                   "Each point is a head, the mean over %d texts. The uniform head looks at everything alike. A sharp "
-                   "head lies low; one that looks at its neighbours lies left.",
-                   m->n_texts);
+                   "Each point is a head, %s. The uniform head looks at everything alike. A sharp head lies low; one "
+                   "that looks at its neighbours lies left.",
+                   texts_in_words(lab, m));
+}
+
+/* One text has no standard error. */
+static const char *error_text(mg_lab *lab, const maps *m, double error) {
+    return m->n_texts > 1 ? lab_format(lab, "%.3f", error) : "-";
+}
+
+static const char *names_in_words(mg_lab *lab, const int counts[N_NAMES]) {
+    const char *text = "";
+    for (int i = 0; i < N_NAMES; i++)
+        text = lab_format(lab, "%s%s%d %s", text, i == 0 ? "" : i == N_NAMES - 1 ? " and " : ", ", counts[i], names[i]);
+    return text;
 }
 
 static void show_table(mg_lab *lab, const maps *m, const head_numbers *uniform) {
     lab_table *table = lab_table_begin(lab, "heads", "Every head",
-                                       "layer\thead\tdistance\t± s.e.\tentropy\t± s.e.\ton token 0\t± s.e.\tname");
-    int positional = 0, sink = 0, broad = 0;
+                                       "layer\thead\tdistance\ts.e.\tentropy\ts.e.\ttoken 0\ts.e.\tname");
+    int counts[N_NAMES] = {0};
     for (ptrdiff_t h = 0; h < n_heads(m); h++) {
         const char *name = name_head(&m->numbers[h], uniform->entropy);
-        positional += is_positional(name);
-        sink += strcmp(name, "sink") == 0;
-        broad += strcmp(name, "broad") == 0;
-        lab_table_row(table, "%td\t%td\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%s", h / m->n_head, h % m->n_head,
-                      m->distance[h].mean, m->distance[h].error, m->entropy[h].mean, m->entropy[h].error,
-                      m->first[h].mean, m->first[h].error, name);
+        for (int i = 0; i < N_NAMES; i++) counts[i] += strcmp(name, names[i]) == 0;
+        lab_table_row(table, "%td\t%td\t%.3f\t%s\t%.3f\t%s\t%.3f\t%s\t%s", h / m->n_head, h % m->n_head,
+                      m->distance[h].mean, error_text(lab, m, m->distance[h].error), m->entropy[h].mean,
+                      error_text(lab, m, m->entropy[h].error), m->first[h].mean, error_text(lab, m, m->first[h].error),
+                      name);
     }
     lab_table_end(
         table,
-        "Means over %d texts of %d tokens, with their standard errors. The uniform head has distance %.3f, "
-        "entropy %.3f and %.3f of its weight on token 0. Of %td heads %d are positional, %d are sinks, %d are "
-        "broad.",
-        m->n_texts, m->T, uniform->distance, uniform->entropy, uniform->first, n_heads(m), positional, sink, broad);
+        "Mean distance in tokens, entropy in nats, weight on token 0: %s of %d tokens%s. The uniform head has "
+        "distance %.3f, entropy %.3f and %.3f of its weight on token 0. The %td heads by name: %s.",
+        texts_in_words(lab, m), m->T, m->n_texts > 1 ? ", with its standard error" : "", uniform->distance,
+        uniform->entropy, uniform->first, n_heads(m), names_in_words(lab, counts));
 }
 
 static void check_all(mg_lab *lab, const maps *m) {
@@ -330,6 +407,11 @@ static mg_status choose_texts(mg_lab *lab, lab_subject *subject, lab_text_set *t
 
 static mg_status measure(mg_lab *lab, lab_subject *subject, mg_error *error) {
     lab_text_set texts;
+    const mg_gpt_config *config = mg_gpt_get_config(subject->gpt);
+    int layer = ((const heads_options *)lab_asked(lab)->own)->layer;
+    if (layer >= config->n_layer)
+        return mg_error_set(error, MG_ERR_INPUT, "--layer %d is not there: the model has %d layer%s, counted from 0",
+                            layer, config->n_layer, config->n_layer == 1 ? "" : "s");
     mg_status status = choose_texts(lab, subject, &texts, error);
     if (status) return status;
     if (texts.T < 2) return mg_error_set(error, MG_ERR_INPUT, "--prompt has %d token; a map needs at least 2", texts.T);
@@ -339,10 +421,11 @@ static mg_status measure(mg_lab *lab, lab_subject *subject, mg_error *error) {
     maps m;
     measure_all(lab, subject->gpt, &texts, &m);
     mg_real *map = mg_arena_alloc(lab->arena, (size_t)(m.T * m.T), sizeof *map, "a map");
-    fill_uniform(m.T, mg_gpt_get_config(subject->gpt)->lookahead, map);
+    fill_uniform(m.T, config->lookahead, map);
     head_numbers uniform = measure_map(m.T, map, NULL);
     check_all(lab, &m);
-    show_portraits(lab, subject, &texts);
+    show_portraits(lab, subject, &texts, layer);
+    show_layers(lab, &m, &uniform, mg_gpt_is_causal(config));
     show_scatter(lab, &m, &uniform);
     show_table(lab, &m, &uniform);
     tell_rules(lab);

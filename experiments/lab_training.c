@@ -1,5 +1,6 @@
 #include "lab_training.h"
 #include "lab_private.h"
+#include "utf8.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -52,17 +53,31 @@ mg_real *lab_heat(mg_lab *lab, ptrdiff_t n, const double *values) {
     return x;
 }
 
+/* What stands at the beginning of a token, made visible; the number of bytes that it takes. */
+static int visible_part(const char *bytes, size_t n, char part[8]) {
+    unsigned char first = (unsigned char)bytes[0];
+    int length = mg_utf8_next(bytes, n);
+    if (first == ' ' || first == '\n' || first == '\t')
+        strcpy(part, first == ' ' ? "␣" : first == '\n' ? "↵" : "⇥");
+    else if (length < 1 || first < 32 || first == 127) /* a byte of GPT-2's alphabet need not be a whole character */
+        snprintf(part, 8, "\\x%02X", first);
+    else
+        snprintf(part, 8, "%.*s", length, bytes);
+    return length < 1 ? 1 : length;
+}
+
+static const char *token_label(mg_lab *lab, mg_token token) {
+    enum { MOST_OF_A_BYTE = 4 }; /* \xE2 */
+    char *label = mg_arena_alloc(lab->arena, MOST_OF_A_BYTE * token.length + 8, 1, "a label"), *end = label;
+    *end = '\0';
+    for (size_t at = 0; at < token.length; end += strlen(end))
+        at += (size_t)visible_part(token.bytes + at, token.length - at, end);
+    return label;
+}
+
 const char **lab_token_labels(mg_lab *lab, const mg_tokenizer *tokenizer, const int *ids, ptrdiff_t n) {
     const char **labels = mg_arena_alloc(lab->arena, (size_t)n, sizeof *labels, "a lab's labels");
-    for (ptrdiff_t i = 0; i < n; i++) {
-        mg_token token = mg_tokenizer_token(tokenizer, ids[i]);
-        if (token.length == 1 && token.bytes[0] == '\n')
-            labels[i] = "↵";
-        else if (token.length >= 1 && token.bytes[0] == ' ')
-            labels[i] = lab_format(lab, "␣%.*s", (int)token.length - 1, token.bytes + 1);
-        else
-            labels[i] = lab_format(lab, "%.*s", (int)token.length, token.bytes);
-    }
+    for (ptrdiff_t i = 0; i < n; i++) labels[i] = token_label(lab, mg_tokenizer_token(tokenizer, ids[i]));
     return labels;
 }
 

@@ -14,7 +14,7 @@ const lab_row lab_rows[] = {
     {"cache", "Why is a KV cache exact, and what does it save?", lab_cache, LAB_TAKES_DATA | LAB_TAKES_CHECKPOINT,
      &lab_subject_options},
     {"heads", "What does each attention head look at?", lab_heads,
-     LAB_TAKES_DATA | LAB_TAKES_CHECKPOINT | LAB_TAKES_PROMPT, &lab_subject_options},
+     LAB_TAKES_DATA | LAB_TAKES_CHECKPOINT | LAB_TAKES_PROMPT, &lab_heads_options},
     {"multihead", "What can several heads do that one cannot, at the same cost?", lab_multihead, 0, NULL},
     {"ablation", "Remove a layer or a head: do the loss and the maps survive?", lab_ablation,
      LAB_TAKES_DATA | LAB_TAKES_CHECKPOINT, &lab_subject_options},

@@ -38,6 +38,7 @@ mg_status lab_dial(mg_lab *lab, mg_error *error);
 extern const lab_options lab_dial_options;
 mg_status lab_cache(mg_lab *lab, mg_error *error);
 mg_status lab_heads(mg_lab *lab, mg_error *error);
+extern const lab_options lab_heads_options;
 mg_status lab_multihead(mg_lab *lab, mg_error *error);
 mg_status lab_ablation(mg_lab *lab, mg_error *error);
 extern const lab_options lab_subject_options; /* of the labs that look into a model: lab_subject.h */

@@ -57,6 +57,12 @@ static bool places_are_turned(const lab_figure *figure) {
     return (longest_place(figure) + 1) * LETTER * figure->n_places > FIGURE_WIDTH * 8 / 10;
 }
 
+/* So many slanted names would run into each other. */
+static bool places_are_upright(const lab_figure *figure) {
+    enum { MOST_SLANTED = 16 };
+    return places_are_turned(figure) && figure->n_places > MOST_SLANTED;
+}
+
 enum { FRAME_LEFT = 76, FRAME_RIGHT = 582, SAMPLE = 30 };
 
 static frame frame_of(const lab_figure *figure) {
@@ -71,7 +77,8 @@ static frame frame_of(const lab_figure *figure) {
     f.top = 26 + (rows + 1) * LINE;
     f.height = FIGURE_HEIGHT + (rows > 2 ? (rows - 2) * LINE : 0);
     f.bottom = f.height - 3.1 * LINE;
-    if (places_are_turned(figure)) f.bottom = f.height - 2 * LINE - longest_place(figure) * LETTER * 0.55;
+    if (places_are_turned(figure))
+        f.bottom = f.height - 2 * LINE - longest_place(figure) * LETTER * (places_are_upright(figure) ? 1 : 0.55);
     return f;
 }
 
@@ -134,7 +141,10 @@ static int count_bars(const lab_figure *figure) {
 }
 
 static void plot_places(FILE *pipe, const lab_figure *figure) {
-    fprintf(pipe, "set xtics scale 0 %s (", places_are_turned(figure) ? "rotate by 35 right" : "");
+    fprintf(pipe, "set xtics scale 0 %s (",
+            places_are_upright(figure)  ? "rotate by 90 right"
+            : places_are_turned(figure) ? "rotate by 35 right"
+                                        : "");
     for (int i = 0; i < figure->n_places; i++) {
         fputs(i ? "," : "", pipe);
         lab_plot_quoted(pipe, figure->places[i]);

@@ -5,13 +5,15 @@
 #include <math.h>
 #include <string.h>
 
-enum { PANELS_ACROSS = 3, BAR_STEPS = 64 };
+enum { PANELS_ACROSS = 3, BAR_STEPS = 64, LINE = 17 /* logical pixels of a line of ticks */ };
+/* Ticks shrink to this part of their size before every second one is left out. */
+#define SMALLEST_TEXT 0.7
 /* Logical pixels for 1, 2 and 3 panels side by side: few of them need not be wide, and their text reads larger. */
 static const double widest[PANELS_ACROSS] = {640, 820, 940};
 
 /* All lengths in cells, but cell, which is the size of one in logical pixels. */
 typedef struct layout {
-    double cell, letter, left, top, gap_x, gap_y, width, height;
+    double cell, letter, left, top, gap_x, gap_y, width, height, text /* size of the ticks: 1 or less */;
     int across, down, tick_step;
 } layout;
 
@@ -51,7 +53,8 @@ static layout lay_out(const lab_heatmap *map) {
     l.gap_y = rows + l.top + 14 / l.cell;
     l.width = l.across * l.gap_x + 84 / l.cell;
     l.height = l.down * l.gap_y + 6 / l.cell;
-    l.tick_step = (int)ceil(17 / l.cell);
+    l.text = l.cell >= LINE ? 1 : fmax(l.cell / LINE, SMALLEST_TEXT);
+    l.tick_step = (int)ceil(LINE * l.text / l.cell);
     return l;
 }
 
@@ -184,16 +187,17 @@ static void label_panel(FILE *pipe, const lab_heatmap *map, const layout *l, int
     mg_lab *lab = map->lab;
     const lab_panel *panel = map->panels.item[p];
     bool turned = longest_tick(map, false) * 8 + 4 > l->cell;
+    double tick_size = size * l->text;
     for (int r = 0; r < panel->n_rows; r += l->tick_step) {
         place at = centre(l, p, r, 0);
         at.x -= 0.5 + 6 / l->cell;
-        label(pipe, clipped(lab, lab_tick(lab, panel->row_labels, r)), at, "right", size, 0x333333);
+        label(pipe, clipped(lab, lab_tick(lab, panel->row_labels, r)), at, "right", tick_size, 0x333333);
     }
     for (int c = 0; c < panel->n_columns; c += l->tick_step) {
         place at = centre(l, p, 0, c);
         at.y += 0.5 + (turned ? 5 : 10) / l->cell;
         label(pipe, clipped(lab, lab_tick(lab, panel->column_labels, c)), at, turned ? "left rotate by 90" : "center",
-              size, 0x333333);
+              tick_size, 0x333333);
     }
     place corner = centre(l, p, 0, 0);
     double middle = corner.x - 0.5 + panel->n_columns / 2.0;
@@ -216,7 +220,8 @@ static void label_bar(FILE *pipe, const lab_heatmap *map, const layout *l, doubl
         double value = map->scale.log ? span.low * pow(span.high / span.low, along)
                                       : span.low + along * (span.high - span.low);
         char text[24];
-        snprintf(text, sizeof text, map->scale.log ? "%.0e" : "%.3g", fabs(value) < 1e-12 * span.high ? 0 : value);
+        snprintf(text, sizeof text, map->scale.log ? "%.0e" : "%.3g",
+                 !map->scale.log && fabs(value) < 1e-12 * span.high ? 0 : value);
         label(pipe, text, (place){b.x + b.half_width + 6 / l->cell, b.low + along * b.height}, "left", size, 0x333333);
     }
     label(pipe, map->scale.unit, (place){b.x - b.half_width, b.low + b.height + 22 / l->cell}, "left", size, 0x666666);

@@ -4,10 +4,12 @@
 #include <math.h>
 #include <string.h>
 
-enum { PLOT_COLUMNS = 66, PLOT_ROWS = 14, N_GLYPHS = 6 };
+enum { PLOT_COLUMNS = 66, PLOT_ROWS = 14, N_GLYPHS = 6, N_LETTERS = 26 };
 
 static const char *const glyphs_utf8[N_GLYPHS] = {"●", "○", "▲", "△", "■", "□"};
 static const char *const glyphs_ascii[N_GLYPHS] = {"*", "o", "x", "+", "#", "@"};
+static const char *const letters[N_LETTERS] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m",
+                                               "n", "o", "p", "q", "r", "s", "t", "u", "v", "w", "x", "y", "z"};
 
 /* A grid of glyphs, NULL where nothing is; what is drawn first stays on top. */
 typedef struct grid {
@@ -18,6 +20,18 @@ static void put(grid *g, double along_x, double along_y, const char *glyph) {
     int column = (int)lround(along_x * (PLOT_COLUMNS - 1)), row = (int)lround((1 - along_y) * (PLOT_ROWS - 1));
     if (column < 0 || column >= PLOT_COLUMNS || row < 0 || row >= PLOT_ROWS || g->at[row][column]) return;
     g->at[row][column] = glyph;
+}
+
+static bool is_dashed(const lab_series *s) {
+    return s->colour == LAB_FLOOR || s->shape == LAB_SHAPE_FIT;
+}
+
+/* The mark of the i-th series that is not dashed: letters where there are more series than shapes. */
+static const char *glyph_of(const lab_figure *figure, int i, bool utf8) {
+    int n = 0;
+    for (int k = 0; k < figure->series.n; k++) n += !is_dashed(figure->series.item[k]);
+    if (n > N_GLYPHS) return letters[i % N_LETTERS];
+    return (utf8 ? glyphs_utf8 : glyphs_ascii)[i];
 }
 
 static void put_series(grid *g, const lab_figure *figure, const lab_series *s, const char *glyph) {
@@ -77,15 +91,13 @@ void lab_print_figure(mg_lab *lab, const lab_figure *figure) {
         print_bars(lab, figure, utf8);
         return;
     }
-    const char *const *glyphs = utf8 ? glyphs_utf8 : glyphs_ascii;
     const char *dash = utf8 ? "╌" : "-";
     grid g = {0};
     for (int k = 0, used = 0; k < figure->series.n; k++) {
         const lab_series *s = figure->series.item[k];
         if (s->shape == LAB_SHAPE_LEVEL) continue;
-        bool dashed = s->colour == LAB_FLOOR || s->shape == LAB_SHAPE_FIT;
-        put_series(&g, figure, s, dashed ? dash : glyphs[used % N_GLYPHS]);
-        used += !dashed;
+        put_series(&g, figure, s, is_dashed(s) ? dash : glyph_of(figure, used, utf8));
+        used += !is_dashed(s);
     }
     for (int k = 0; k < figure->series.n; k++) {
         const lab_series *s = figure->series.item[k];
@@ -94,16 +106,16 @@ void lab_print_figure(mg_lab *lab, const lab_figure *figure) {
     lab_print_wrapped(lab, "          ", "          ", figure->axes.y);
     print_grid(&g, figure, utf8);
     lab_span x = lab_span_x(figure);
+    if (!figure->axes.log_x && fabs(x.low) < 1e-6 * (x.high - x.low)) x.low = 0; /* rounding, not a place */
     const char *name = lab_shown_line(lab, figure->axes.x);
     int room = PLOT_COLUMNS - 20 - lab_text_width(name);
     printf("%11s%-10.4g%*s%s%*s%10.4g\n", "", x.low, room > 0 ? room / 2 : 0, "", name, room > 0 ? room - room / 2 : 0,
            "", x.high);
     for (int k = 0, used = 0; k < figure->series.n; k++) {
         const lab_series *s = figure->series.item[k];
-        bool dashed = s->colour == LAB_FLOOR || s->shape == LAB_SHAPE_FIT;
-        lab_print_wrapped(lab, lab_format(lab, "          %s ", dashed ? dash : glyphs[used % N_GLYPHS]),
-                          "            ", s->label);
-        used += !dashed;
+        const char *mark = is_dashed(s) ? dash : glyph_of(figure, used, utf8);
+        lab_print_wrapped(lab, lab_format(lab, "          %s ", mark), "            ", s->label);
+        used += !is_dashed(s);
     }
 }
 
@@ -140,13 +152,16 @@ static int panel_width(const lab_panel *panel) {
     return GUTTER + (cells > title ? cells : title) + 2;
 }
 
-/* The first letter of a token, or the last digit of a number. */
+/* The first letter of a token, behind the space that most of GPT-2's begin with, or the last digit of a number. */
 static void print_column_tick(mg_lab *lab, const lab_panel *panel, int column) {
     if (!panel->column_labels) {
         printf("%d ", column % 10);
         return;
     }
-    const char *tick = lab_shown_line(lab, lab_tick(lab, panel->column_labels, column));
+    static const char space[] = "␣";
+    const char *label = lab_tick(lab, panel->column_labels, column);
+    size_t skipped = strncmp(label, space, strlen(space)) == 0 && label[strlen(space)] ? strlen(space) : 0;
+    const char *tick = lab_shown_line(lab, label + skipped);
     int bytes = 1;
     while (((unsigned char)tick[bytes] & 0xC0) == 0x80) bytes++;
     printf("%.*s ", bytes, tick);

@@ -1,5 +1,5 @@
 # lab heads: it passes, writes what it promises, works on checkpoints and prompts, and a spoilt lab says so.
-maskgrad=$1
+maskgrad=$1 source=$2
 set -u
 folder=$(mktemp -d)
 trap 'rm -r "$folder"' EXIT
@@ -14,7 +14,7 @@ all_pass() { # FOLDER: no verdict but pass
 
 "$maskgrad" lab heads --quick --out-dir run >out.txt 2>err.txt || fail "status $?: $(tail -1 err.txt)"
 all_pass run
-for name in portraits character heads; do [ -s run/$name.csv ] || fail "$name.csv is missing"; done
+for name in portraits layers character heads; do [ -s run/$name.csv ] || fail "$name.csv is missing"; done
 [ -s run/report.html ] || fail "no report"
 [ "$(wc -l <run/heads.csv)" -eq 9 ] || fail "2 layers of 4 heads give $(wc -l <run/heads.csv) lines"
 
@@ -32,6 +32,20 @@ for mask in causal none; do
         fail "on a checkpoint, mask $mask: $(tail -1 err.txt)"
     all_pass c
 done
+"$maskgrad" lab heads --checkpoint causal/checkpoint.h5 --layer 1 --out-dir p >out.txt 2>err.txt && fail "--layer 1 of 1"
+grep -q -e '--layer 1 is not there: the model has 1 layer,' err.txt || fail "a layer too far: $(cat err.txt)"
+
+# An import: a layer of its own choice, tokens that are parts of a character, and a table of all heads.
+"$maskgrad" import "$source/tests/data/gpt2-like/text" --out text.h5 >out.txt 2>&1 || fail "import: $(cat out.txt)"
+"$maskgrad" lab heads --checkpoint text.h5 --layer 1 --prompt 'the — t' --out-dir gpt2 >out.txt 2>err.txt ||
+    fail "on an import: $(tail -1 err.txt)"
+all_pass gpt2
+grep -q '^"layer 1, head 0",1,0,␣,the,yes,' gpt2/portraits.csv || fail "a space has no label: $(sed -n 6,9p gpt2/portraits.csv)"
+grep -q ',\\xE2,' gpt2/portraits.csv || fail "a byte of a character has no label"
+iconv -f UTF-8 -t UTF-8 gpt2/portraits.csv gpt2/report.html out.txt >valid.txt || fail "not UTF-8"
+[ "$(cut -d, -f9 gpt2/heads.csv | grep -c .)" -eq 5 ] || fail "2 layers of 2 heads: $(cat gpt2/heads.csv)"
+grep -q 'one text of 6' out.txt || fail "one text has no mean: $(grep 'text of' out.txt)"
+
 "$maskgrad" lab heads --checkpoint causal/checkpoint.h5 --out-dir own >out.txt 2>err.txt ||
     fail "on a checkpoint's own texts: $(tail -1 err.txt)"
 "$maskgrad" lab heads --checkpoint causal/checkpoint.h5 --prompt 'the Cat' --out-dir p >out.txt 2>err.txt && fail "'C'"
