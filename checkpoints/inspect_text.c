@@ -117,7 +117,10 @@ void mg_inspect_print(mg_inspection *inspection) {
     print_wrapped("mask", mg_mask_in_words(&info->config).text);
     print_fields("Configuration", mg_config_fields, &info->config);
     print_parameters(inspection->checkpoint.gpt);
-    print_fields("Training", mg_train_fields, &info->train);
+    if (info->train.batch_size > 0)
+        print_fields("Training", mg_train_fields, &info->train);
+    else
+        puts("\nTraining\n  none: not trained here");
     if (info->has_optimizer)
         print_fields("Optimiser: AdamW", mg_optimizer_fields, &info->optimizer);
     else

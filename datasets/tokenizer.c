@@ -136,7 +136,9 @@ mg_status mg_tokenizer_encode(const mg_tokenizer *t, const char *text, size_t le
     *ids = NULL;
     *n_ids = 0;
     if (!t->row->encode)
-        return mg_error_set(error, MG_ERR_STATE, "this model came without a tokenizer: give it ids, not text");
+        return mg_error_set(error, MG_ERR_STATE,
+                            "this model came without a tokenizer and knows no text: give it ids, or import it again "
+                            "with its merges.txt");
     mg_id_list list = {0};
     list.id = mg_alloc(1, sizeof *list.id, "token ids", error);
     if (!list.id) return MG_ERR_MEMORY;

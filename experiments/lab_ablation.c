@@ -119,8 +119,9 @@ typedef struct cut {
     mg_real *kept;
 } cut;
 
-static cut make_cut(mg_lab *lab, mg_tensor *tensor, ptrdiff_t begin, ptrdiff_t end) {
-    cut c = {tensor, begin, end, mg_arena_alloc(lab->arena, (size_t)(end - begin), sizeof(mg_real), "weights")};
+static cut make_cut(mg_tensor *tensor, ptrdiff_t begin, ptrdiff_t end) {
+    cut c = {tensor, begin, end, mg_alloc((size_t)(end - begin), sizeof(mg_real), "weights", NULL)};
+    MG_CHECK(c.kept, "no memory for %td weights", end - begin);
     memcpy(c.kept, tensor->data + begin, (size_t)(end - begin) * sizeof(mg_real));
     memset(tensor->data + begin, 0, (size_t)(end - begin) * sizeof(mg_real));
     return c;
@@ -128,6 +129,7 @@ static cut make_cut(mg_lab *lab, mg_tensor *tensor, ptrdiff_t begin, ptrdiff_t e
 
 static void undo(cut c) {
     memcpy(c.tensor->data + c.begin, c.kept, (size_t)(c.end - c.begin) * sizeof(mg_real));
+    mg_free(c.kept);
 }
 
 static mg_tensor *parameter(mg_lab *lab, study *s, int layer, const char *name) {
@@ -141,7 +143,7 @@ static int cut_out(mg_lab *lab, study *s, removal r, cut cuts[4]) {
         if (!w) return 0;
         ptrdiff_t slice = s->config->n_embd / s->config->n_head * w->dim[1];
         ptrdiff_t begin = r.head == ALL_HEADS ? 0 : r.head * slice;
-        cuts[0] = make_cut(lab, w, begin, r.head == ALL_HEADS ? mg_size(w) : begin + slice);
+        cuts[0] = make_cut(w, begin, r.head == ALL_HEADS ? mg_size(w) : begin + slice);
         return 1;
     }
     static const char *const names[] = {"attn.c_proj.weight", "attn.c_proj.bias", "mlp.c_proj.weight",
@@ -150,7 +152,7 @@ static int cut_out(mg_lab *lab, study *s, removal r, cut cuts[4]) {
     for (int i = 0; i < 4; i++) {
         mg_tensor *t = parameter(lab, s, r.layer, names[i]);
         if (!t) return 0;
-        cuts[n++] = make_cut(lab, t, 0, mg_size(t));
+        cuts[n++] = make_cut(t, 0, mg_size(t));
     }
     return n;
 }

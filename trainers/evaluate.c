@@ -15,7 +15,8 @@ typedef enum evaluation_mask { MASK_OWN, MASK_CAUSAL, MASK_NONE, MASK_BOTH } eva
 typedef struct evaluate_options {
     int mask; /* evaluation_mask */
     int split;
-    int eval_iters, batch_size;
+    int eval_iters; /* 0: not given */
+    int batch_size;
     int64_t seed;
     int threads;
 } evaluate_options;
@@ -62,7 +63,7 @@ static const mg_flag flags[] = {
      .argument = "SPLIT",
      .help = "train or val"},
     {.name = "eval-iters", .kind = MG_FLAG_INT, AT(eval_iters), .min = 1, .max = 1000000, .argument = "N",
-     .help = "Batches"},
+     .help = "Batches (default 200; fewer of a large model, about two minutes of work)"},
     {.name = "batch-size", .also = "b", .kind = MG_FLAG_INT, AT(batch_size), .min = 1, .max = 1000000, .argument = "N",
      .help = "Windows a batch"},
     {.name = "seed", .also = "s", .kind = MG_FLAG_INT64, AT(seed), .min = 0, .max = 9.2e18, .argument = "N",
@@ -135,6 +136,27 @@ static mg_status check_length(const mg_corpus *corpus, mg_split split, ptrdiff_t
                         split == MG_TRAIN ? "" : " or a larger --validation");
 }
 
+enum { USUAL_BATCHES = 200 };
+
+/* As many batches as some two minutes on two cores allow: 2 operations a parameter and token. */
+static int affordable_batches(const mg_gpt *gpt, int batch_size) {
+    double tokens = (double)batch_size * mg_gpt_get_config(gpt)->block_size;
+    double n = 1e13 / (2 * (double)mg_params_count(mg_gpt_params((mg_gpt *)gpt)) * tokens);
+    return n >= USUAL_BATCHES ? USUAL_BATCHES : n < 1 ? 1 : (int)n;
+}
+
+static evaluate_options bounded(const evaluate_options *o, const mg_gpt *gpt) {
+    evaluate_options own = *o;
+    if (o->eval_iters > 0) return own;
+    own.eval_iters = affordable_batches(gpt, o->batch_size);
+    if (own.eval_iters < USUAL_BATCHES)
+        fprintf(stderr,
+                "maskgrad evaluate: %d batch%s of %d windows, not %d, since the model is large; --eval-iters N takes "
+                "as many as you want\n",
+                own.eval_iters, own.eval_iters == 1 ? "" : "es", o->batch_size, USUAL_BATCHES);
+    return own;
+}
+
 static mg_status evaluate_file(const char *asked, const mg_data_options *data_options, const evaluate_options *o,
                                bool first, bool alone, mg_error *error) {
     char path[4096];
@@ -153,7 +175,10 @@ static mg_status evaluate_file(const char *asked, const mg_data_options *data_op
         status = check_length(corpus, o->split == 0 ? MG_TRAIN : MG_VALIDATION,
                               mg_gpt_get_config(checkpoint.gpt)->block_size, path, error);
     if (status == MG_OK && first) puts("checkpoint,training_mask,evaluation_mask,loss,floor");
-    if (status == MG_OK) status = evaluate_masks(&checkpoint, corpus, o, asked, alone, error);
+    if (status == MG_OK) {
+        evaluate_options own = bounded(o, checkpoint.gpt);
+        status = evaluate_masks(&checkpoint, corpus, &own, asked, alone, error);
+    }
     mg_corpus_free(corpus);
     mg_checkpoint_free(&checkpoint);
     return status;
@@ -161,7 +186,7 @@ static mg_status evaluate_file(const char *asked, const mg_data_options *data_op
 
 int mg_evaluate_command(int argc, char **argv) {
     mg_run_options run = mg_run_defaults();
-    evaluate_options options = {.split = 1, .eval_iters = 200, .batch_size = 16, .seed = (int64_t)run.train.seed};
+    evaluate_options options = {.split = 1, .eval_iters = 0, .batch_size = 16, .seed = (int64_t)run.train.seed};
     const mg_flag_table tables[] = {{mg_data_flags, &run}, {flags, &options}, {NULL, NULL}};
     const char *checkpoints[MAX_CHECKPOINTS];
     int n = mg_flags_parse(&line, tables, argc, argv, checkpoints);

@@ -82,5 +82,8 @@ run 0 inspect --json "$folder/plain.h5"
 yes 'the cat and the other cat' | head -100 > "$folder/text.txt"
 run 0 evaluate "$folder/text.h5" --data "$folder/text.txt"
 run 1 evaluate "$folder/plain.h5" --data "$folder/text.txt"
+complains 'merges.txt'
+run 0 inspect "$folder/plain.h5"
+says 'not trained here'
 
 exit $((failures > 0))
