@@ -2,6 +2,7 @@
 
 #include "quote.h"
 #include "read_text.h"
+#include "refuse.h"
 #include "weights.h"
 
 #include <limits.h>
@@ -18,12 +19,11 @@ typedef struct reader {
 
 static mg_status refuse(const reader *r, const char *format, ...) MG_PRINTF(2, 3);
 static mg_status refuse(const reader *r, const char *format, ...) {
-    char text[512];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    mg_status status = mg_refuse_file(r->error, r->path, format, arguments);
     va_end(arguments);
-    return mg_error_set(r->error, MG_ERR_FORMAT, "'%s': %s", r->path, text);
+    return status;
 }
 
 /* NULL where the key is missing or null, which mean the same here. */

@@ -1,4 +1,5 @@
 #include "h5.h"
+#include "refuse.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -22,12 +23,11 @@ mg_h5_reason mg_h5_why(void) {
 }
 
 mg_status mg_h5_error(const mg_h5 *h5, const char *format, ...) {
-    char text[768];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    mg_status status = mg_refuse_file(h5->error, h5->path, format, arguments);
     va_end(arguments);
-    return mg_error_set(h5->error, MG_ERR_FORMAT, "'%s': %s", h5->path, text);
+    return status;
 }
 
 mg_shape_text mg_h5_shape(int ndim, const ptrdiff_t *dim) {

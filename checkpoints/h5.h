@@ -44,7 +44,7 @@ mg_status mg_h5_sink_check(const mg_h5 *h5);
 mg_status mg_h5_open(mg_h5 *h5, const char *path, mg_error *error);
 void mg_h5_close(mg_h5 *h5); /* also after a failure of the calls above, and more than once */
 
-/* Fill the error: "'PATH': ..." and return MG_ERR_FORMAT. */
+/* Fill the error, as mg_refuse_file does, and return MG_ERR_FORMAT. */
 mg_status mg_h5_error(const mg_h5 *h5, const char *format, ...) MG_PRINTF(2, 3);
 
 mg_status mg_h5_write_group(const mg_h5 *h5, const char *object);

@@ -68,11 +68,11 @@ static void list(const mg_import_event *event, void *user) {
 static void print_model(const mg_checkpoint *c, const listing *l) {
     const mg_gpt_config *config = mg_gpt_get_config(c->gpt);
     printf("tensors      %d matched, %d skipped, %d missing\n", l->matched, l->skipped, l->missing);
-    printf("model        %d layers, %d heads, width %d, context %d, vocabulary %d: %td parameters\n", config->n_layer,
-           config->n_head, config->n_embd, config->block_size, config->vocab_size,
-           mg_params_count(mg_gpt_params(c->gpt)));
-    printf("tokenizer    %s, %d tokens\n", mg_tokenizer_kind_name(mg_tokenizer_get_kind(c->tokenizer)),
-           mg_tokenizer_size(c->tokenizer));
+    printf("model        %s, %s, width %d, context %d, vocabulary %d: %td parameters\n",
+           mg_count(config->n_layer, "layer").text, mg_count(config->n_head, "head").text, config->n_embd,
+           config->block_size, config->vocab_size, mg_params_count(mg_gpt_params(c->gpt)));
+    printf("tokenizer    %s, %s\n", mg_tokenizer_kind_name(mg_tokenizer_get_kind(c->tokenizer)),
+           mg_count(mg_tokenizer_size(c->tokenizer), "token").text);
 }
 
 static void print_fingerprint(const mg_fingerprint *f) {

@@ -118,8 +118,8 @@ static mg_status read_shape(const mg_weights *w, mg_weight *weight, const json_t
     if (!json_is_array(shape))
         return mg_weights_error(w, "the shape of the tensor %s is not a list", quoted(weight->name).text);
     if (json_array_size(shape) > INT16_MAX)
-        return mg_weights_error(w, "the tensor %s has %zu dimensions", quoted(weight->name).text,
-                                json_array_size(shape));
+        return mg_weights_error(w, "the tensor %s has %s", quoted(weight->name).text,
+                                mg_count((int64_t)json_array_size(shape), "dimension").text);
     weight->ndim = (int)json_array_size(shape);
     for (int i = 0; i < weight->ndim; i++) {
         const json_t *size = json_array_get(shape, (size_t)i);

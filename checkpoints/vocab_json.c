@@ -51,8 +51,8 @@ static mg_status check_tokens(const json_t *json, const char *path, const mg_tok
     }
     /* All of ours are in it. Are they all of it? */
     if (status == MG_OK && json_object_size(json) != (size_t)mg_tokenizer_size(tokenizer))
-        status = mg_error_set(error, MG_ERR_FORMAT, "%s has %zu tokens, but the merges make %d", path,
-                              json_object_size(json), mg_tokenizer_size(tokenizer));
+        status = mg_error_set(error, MG_ERR_FORMAT, "%s has %s, but the merges make %d", path,
+                              mg_count((int64_t)json_object_size(json), "token").text, mg_tokenizer_size(tokenizer));
     return status;
 }
 

@@ -1,4 +1,5 @@
 #include "weights.h"
+#include "refuse.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,18 +8,17 @@
 #include <unistd.h>
 
 mg_status mg_weights_error(const mg_weights *weights, const char *format, ...) {
-    char text[768];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    mg_status status = mg_refuse_file(weights->error, weights->path, format, arguments);
     va_end(arguments);
-    return mg_error_set(weights->error, MG_ERR_FORMAT, "'%s': %s", weights->path, text);
+    return status;
 }
 
 mg_shape_text mg_weight_shape(const mg_weight *weight) {
     mg_shape_text shape;
     if (weight->ndim <= MG_MAX_DIM) return mg_h5_shape(weight->ndim, weight->dim);
-    snprintf(shape.text, sizeof shape.text, "of %d dimensions", weight->ndim);
+    snprintf(shape.text, sizeof shape.text, "of %s", mg_count(weight->ndim, "dimension").text);
     return shape;
 }
 

@@ -29,7 +29,7 @@ static inline mg_status mg_weights_read(const mg_weights *weights, const mg_weig
                                         ptrdiff_t end, mg_real *to) {
     return weights->read(weights, weight, begin, end, to);
 }
-/* Fill the error: "'PATH': ..." and return MG_ERR_FORMAT. */
+/* Fill the error, as mg_refuse_file does, and return MG_ERR_FORMAT. */
 mg_status mg_weights_error(const mg_weights *weights, const char *format, ...) MG_PRINTF(2, 3);
 mg_shape_text mg_weight_shape(const mg_weight *weight);
 

@@ -22,10 +22,10 @@ mg_status mg_corpus_check(const mg_corpus *corpus, ptrdiff_t block_size, mg_erro
         part p = part_of(corpus, (mg_split)split);
         if (p.n > block_size) continue;
         return mg_error_set(error, MG_ERR_INPUT,
-                            "the %s split of %s holds %td tokens and needs block size + 1 = %td; use a longer file%s a "
+                            "the %s split of %s holds %s and needs block size + 1 = %td; use a longer file%s a "
                             "smaller --block-size%s",
-                            split == MG_TRAIN ? "training" : "validation", corpus->name, p.n, block_size + 1,
-                            split == MG_TRAIN ? " or" : ",",
+                            split == MG_TRAIN ? "training" : "validation", corpus->name, mg_count(p.n, "token").text,
+                            block_size + 1, split == MG_TRAIN ? " or" : ",",
                             split == MG_TRAIN ? "" : " or a larger --validation");
     }
     return MG_OK;

@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 mg_data_options mg_data_defaults(void) {
     return (mg_data_options){.validation = 0.1, .grammar_size = 1000000, .seed = 1337};
@@ -40,7 +41,7 @@ static mg_status make_tokenizer(mg_corpus *corpus, const mg_data_options *option
     case MG_TOKENIZER_WORD: return mg_tokenizer_from_text(&corpus->tokenizer, kind, text, length, error);
     case MG_TOKENIZER_GPT2:
         if (options->merges) return mg_tokenizer_load_gpt2(&corpus->tokenizer, options->merges, error);
-        return mg_error_set(error, MG_ERR_INPUT, "gpt2 tokens need their merges: give a merges.txt");
+        return mg_error_set(error, MG_ERR_INPUT, "gpt2 tokens need their merges: --merges FILE, GPT-2's merges.txt");
     case MG_TOKENIZER_GRAMMAR:
         return mg_error_set(
             error, MG_ERR_INPUT,
@@ -53,7 +54,8 @@ static mg_status make_tokenizer(mg_corpus *corpus, const mg_data_options *option
 static void count_carriage_returns(mg_corpus *corpus, const char *text, size_t length) {
     size_t n = 0;
     for (size_t i = 0; i < length; i++) n += text[i] == '\r';
-    if (n > 0) warn(corpus, "%s has %zu carriage returns (\\r), which are kept as tokens", corpus->name, n);
+    if (n > 0)
+        warn(corpus, "%s has %s (\\r), kept as tokens", corpus->name, mg_count((int64_t)n, "carriage return").text);
 }
 
 static mg_status encode_text(mg_corpus *corpus, const mg_data_options *options, mg_tokenizer_kind kind,
@@ -71,6 +73,11 @@ static mg_status encode_text(mg_corpus *corpus, const mg_data_options *options, 
     return status == MG_OK ? MG_OK : name_the_file(options, status, &inner, error);
 }
 
+static bool is_named_csv(const char *name) {
+    const char *dot = strrchr(name, '.');
+    return dot && strcasecmp(dot, ".csv") == 0;
+}
+
 static mg_status load_text(mg_corpus *corpus, const mg_data_options *options, mg_tokenizer_kind kind, const char *text,
                            size_t length, mg_error *error) {
     if (length >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) {
@@ -78,6 +85,9 @@ static mg_status load_text(mg_corpus *corpus, const mg_data_options *options, mg
         text += 3;
         length -= 3;
     }
+    if (is_named_csv(corpus->name))
+        warn(corpus, "%s is read as it stands, commas and quotes too: --column NAME takes the texts of one column",
+             corpus->name);
     count_carriage_returns(corpus, text, length);
     return encode_text(corpus, options, kind, text, length, error);
 }
@@ -164,8 +174,8 @@ static mg_status check_same_words(const mg_data_options *options, const mg_token
                             i, options->path, mg_quote(a).text, mg_quote(b).text);
     }
     if (n != n_theirs)
-        return mg_error_set(error, MG_ERR_INPUT, "%s has %d words, but the model's grammar has %d", options->path, n,
-                            n_theirs);
+        return mg_error_set(error, MG_ERR_INPUT, "%s has %s, but the model's grammar has %d", options->path,
+                            mg_count(n, "word").text, n_theirs);
     return MG_OK;
 }
 
@@ -222,9 +232,8 @@ static mg_status choose_kind(const mg_data_options *options, bool is_grammar, mg
 
 static mg_status split(mg_corpus *corpus, const mg_data_options *options, mg_error *error) {
     if (corpus->n < 2)
-        return mg_error_set(error, MG_ERR_FORMAT,
-                            "%s is too short: it has %td tokens, and an input and its target are 2", options->path,
-                            corpus->n);
+        return mg_error_set(error, MG_ERR_FORMAT, "%s is too short: it has %s, and an input and its target are 2",
+                            options->path, mg_count(corpus->n, "token").text);
     corpus->n_train = corpus->n - (ptrdiff_t)((double)corpus->n * options->validation);
     return MG_OK;
 }

@@ -216,3 +216,18 @@ void mg_csv_column_names(const mg_csv_table *t, char *text, size_t room) {
     for (int column = 0; column < t->n_columns && at < room; column++)
         at += (size_t)snprintf(text + at, room - at, "%s%s", column ? ", " : "", mg_csv_cell(t, -1, column).bytes);
 }
+
+void mg_csv_write_cell(FILE *out, const char *text) {
+    size_t length = strlen(text);
+    bool edge = length > 0 && (text[0] == ' ' || text[length - 1] == ' ');
+    if (!edge && !strpbrk(text, ",\"\r\n")) {
+        fputs(text, out);
+        return;
+    }
+    fputc('"', out);
+    for (const char *c = text; *c; c++) {
+        if (*c == '"') fputc('"', out);
+        fputc(*c, out);
+    }
+    fputc('"', out);
+}

@@ -5,6 +5,7 @@
 #include "tokenizer.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 
 typedef struct mg_csv_table mg_csv_table;
 
@@ -26,5 +27,9 @@ ptrdiff_t mg_csv_line(const mg_csv_table *table, ptrdiff_t row); /* where it beg
 int mg_csv_find(const mg_csv_table *table, const char *column);  /* its number, or -1 */
 /* "a, b, c", for messages. */
 void mg_csv_column_names(const mg_csv_table *table, char *text, size_t room);
+
+/* One cell for a file of ours, by RFC 4180: quoted when it holds a comma, a quote or a line end, or spaces at its edge,
+ * which readers trim. */
+void mg_csv_write_cell(FILE *out, const char *text);
 
 #endif

@@ -22,8 +22,8 @@ static mg_status encode(const mg_tokenizer *t, const char *text, size_t length, 
         while (at + word.length < length && !mg_is_space(text[at + word.length])) word.length++;
         int id = mg_vocabulary_find(&t->vocabulary, word);
         if (id < 0)
-            return mg_error_set(error, MG_ERR_INPUT, "%s at byte %zu is not among the %d words of the grammar",
-                                mg_quote(word).text, at, t->n_tokens);
+            return mg_error_set(error, MG_ERR_INPUT, "%s at byte %zu is not among the %s of the grammar",
+                                mg_quote(word).text, at, mg_count(t->n_tokens, "word").text);
         status = mg_id_list_push(ids, id, error);
         at += word.length;
     }

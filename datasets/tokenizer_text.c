@@ -43,9 +43,9 @@ static mg_status encode(const mg_tokenizer *t, const char *text, size_t length, 
         mg_token token = {text + at, piece(text + at, length - at)};
         int id = mg_vocabulary_find(&t->vocabulary, token);
         if (id < 0)
-            return mg_error_set(error, MG_ERR_INPUT, "%s at byte %zu is not among the %d %ss of the vocabulary",
-                                mg_quote(token).text, at, t->n_tokens,
-                                t->kind == MG_TOKENIZER_CHAR ? "character" : "word");
+            return mg_error_set(error, MG_ERR_INPUT, "%s at byte %zu is not among the %s of the vocabulary",
+                                mg_quote(token).text, at,
+                                mg_count(t->n_tokens, t->kind == MG_TOKENIZER_CHAR ? "character" : "word").text);
         status = mg_id_list_push(ids, id, error);
         at += token.length;
     }

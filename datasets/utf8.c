@@ -29,6 +29,19 @@ int mg_utf8_next(const char *bytes, size_t n) {
     return length;
 }
 
+int mg_utf8_columns(const char *text) {
+    int columns = 0;
+    for (const char *c = text; *c; c++) columns += ((unsigned char)*c & 0xC0) != 0x80;
+    return columns;
+}
+
+size_t mg_utf8_fitting(const char *text, int columns) {
+    size_t n = 0;
+    for (; text[n]; n++)
+        if (((unsigned char)text[n] & 0xC0) != 0x80 && --columns < 0) break;
+    return n;
+}
+
 mg_status mg_utf8_check(const char *bytes, size_t n, mg_error *error) {
     for (size_t at = 0; at < n;) {
         int length = mg_utf8_next(bytes + at, n - at);

@@ -14,6 +14,10 @@
 MG_API int mg_utf8_next(const char *bytes, size_t n);
 /* MG_ERR_FORMAT with the offset and the value of the first byte that begins no whole character. */
 MG_API mg_status mg_utf8_check(const char *bytes, size_t n, mg_error *error);
+/* How many columns a terminal takes for a 0-terminated text: one a character. */
+MG_API int mg_utf8_columns(const char *text);
+/* How many bytes of it fit into so many columns. */
+MG_API size_t mg_utf8_fitting(const char *text, int columns);
 
 /* Tokens of a byte-level tokenizer end where they like, also within a character. A stream holds such bytes back until
  * the character is whole. Starts as {0}. */

@@ -1,6 +1,7 @@
 /* maskgrad bench: how fast this build is on this machine, beside what the machine could do. */
 #include "bench.h"
 #include "checkpoint.h"
+#include "csv_table.h"
 #include "experiment_commands.h"
 #include "gemm.h"
 #include "lab_private.h"
@@ -123,9 +124,10 @@ static void print_generation(const bench_result *r) {
 
 static void print_result(const measured *m, const mg_gpt_config *c, int batch) {
     const bench_result *r = &m->result;
-    printf("%s%s: batch %d, context %d, %d layers, %d heads, width %d, vocabulary %d; threads %d, %s\n", m->name,
-           m->changed ? CHANGED : "", batch, c->block_size, c->n_layer, c->n_head, c->n_embd, c->vocab_size,
-           mg_threads(), mg_blas_name());
+    char words[128];
+    mg_model_words(c, words, sizeof words);
+    printf("%s%s: batch %d, %s, vocabulary %d; threads %d, %s\n", m->name, m->changed ? CHANGED : "", batch, words,
+           c->vocab_size, mg_threads(), mg_blas_name());
     printf("  training   %9.3f ms/step  %9.0f tokens/s  %6.1f GFLOP/s useful\n", r->train.seconds * 1e3,
            r->train.tokens_per_second, r->train.flops / r->train.seconds * 1e-9);
     printf("  sgemm peak %6.1f GFLOP/s in this run: training reaches %.1f%% of it\n", r->peak_gflops,
@@ -148,7 +150,7 @@ static void print_result(const measured *m, const mg_gpt_config *c, int batch) {
 static void write_row(FILE *csv, const measured *m, const bench_phase *p) {
     if (!p->name) return; /* not measured */
     double peak = m->result.peak_gflops;
-    lab_csv_cell(csv, m->name);
+    mg_csv_write_cell(csv, m->name);
     fprintf(csv, "%s,%d,%s,%.6g,%.6g,%.6g,%.6g,%.4f\n", m->changed ? CHANGED : "", mg_threads(), p->name,
             p->seconds * 1e3, p->tokens_per_second, p->flops / p->seconds * 1e-9, peak, share(p, peak));
 }

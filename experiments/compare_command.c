@@ -77,7 +77,7 @@ static mg_status draw(const mg_run_record *records, int n, const char *out_dir, 
         draw_split(lab, figure, &records[i], true, colour);
     }
     lab_figure_end(figure, "Lines: training, points: validation.");
-    mg_status status = lab_make_folder(out_dir, error);
+    mg_status status = mg_make_folders(out_dir, NULL, error);
     if (status == MG_OK) status = lab_write_numbers(lab, error);
     if (status == MG_OK) {
         lab_draw_pictures(lab);

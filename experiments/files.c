@@ -1,31 +1,11 @@
 /* The files of a lab's folder that hold numbers. */
+#include "csv_table.h"
 #include "lab_private.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-mg_status lab_make_folder(const char *path, mg_error *error) {
-    char *part = mg_strdup(path, error);
-    if (!part) return MG_ERR_MEMORY;
-    mg_status status = MG_OK;
-    for (char *c = part + 1; status == MG_OK; c++) {
-        if (*c != '/' && *c != '\0') continue;
-        bool last = *c == '\0';
-        *c = '\0';
-        struct stat found;
-        if (mkdir(part, 0777) != 0 && errno != EEXIST)
-            status = mg_error_set(error, MG_ERR_IO, "cannot make the folder %s: %s", part, strerror(errno));
-        else if (stat(part, &found) != 0 || !S_ISDIR(found.st_mode))
-            status = mg_error_set(error, MG_ERR_IO, "cannot make the folder %s: %s is there and is no folder", path,
-                                  part);
-        if (last) break;
-        *c = '/';
-    }
-    mg_free(part);
-    return status;
-}
 
 mg_status lab_file_begin(lab_file *file, const char *path, mg_error *error) {
     file->out = NULL;
@@ -74,26 +54,10 @@ char *lab_read_file(mg_lab *lab, const char *path, size_t *size) {
     return content;
 }
 
-/* RFC 4180: quoted when it holds a comma, a quote or a line end, or spaces at its edge, which readers trim. */
-void lab_csv_cell(FILE *out, const char *text) {
-    size_t length = strlen(text);
-    bool edge = length > 0 && (text[0] == ' ' || text[length - 1] == ' ');
-    if (!edge && !strpbrk(text, ",\"\r\n")) {
-        fputs(text, out);
-        return;
-    }
-    fputc('"', out);
-    for (const char *c = text; *c; c++) {
-        if (*c == '"') fputc('"', out);
-        fputc(*c, out);
-    }
-    fputc('"', out);
-}
-
 static void csv_row(FILE *out, int n, const char *const *cells) {
     for (int i = 0; i < n; i++) {
         if (i) fputc(',', out);
-        lab_csv_cell(out, cells[i]);
+        mg_csv_write_cell(out, cells[i]);
     }
     fputc('\n', out);
 }
@@ -104,10 +68,10 @@ static void write_figure(FILE *out, const lab_figure *figure) {
         const lab_series *s = k < figure->series.n ? figure->series.item[k]
                                                    : figure->verticals.item[k - figure->series.n];
         for (int i = 0; i < s->n; i++) {
-            lab_csv_cell(out, s->label);
+            mg_csv_write_cell(out, s->label);
             fputc(',', out);
             if (s->shape == LAB_SHAPE_BARS)
-                lab_csv_cell(out, figure->places[i]);
+                mg_csv_write_cell(out, figure->places[i]);
             else if (s->shape != LAB_SHAPE_LEVEL || k >= figure->series.n) /* a level has no x, a vertical no y */
                 fprintf(out, "%.9g", s->x[i]);
             if (k < figure->series.n)
@@ -126,11 +90,11 @@ static void write_heatmap(FILE *out, const lab_heatmap *map) {
         const lab_panel *panel = map->panels.item[p];
         for (int r = 0; r < panel->n_rows; r++)
             for (int c = 0; c < panel->n_columns; c++) {
-                lab_csv_cell(out, panel->title);
+                mg_csv_write_cell(out, panel->title);
                 fprintf(out, ",%d,%d,", r, c);
-                lab_csv_cell(out, panel->row_labels ? panel->row_labels[r] : "");
+                mg_csv_write_cell(out, panel->row_labels ? panel->row_labels[r] : "");
                 fputc(',', out);
-                lab_csv_cell(out, panel->column_labels ? panel->column_labels[c] : "");
+                mg_csv_write_cell(out, panel->column_labels ? panel->column_labels[c] : "");
                 fprintf(out, ",%s,%.9g\n", kinds[lab_cell_kind(map, panel, r, c)],
                         (double)panel->values[(ptrdiff_t)r * panel->n_columns + c]);
             }

@@ -1,7 +1,9 @@
 #include "lab_private.h"
+#include "utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 mg_lab *lab_new(const lab_row *row, mg_error *error) {
@@ -123,6 +125,11 @@ void lab_texts(mg_lab *lab, const char *title, int n, const char *const *heading
     lab_add_block(lab, (lab_block){.kind = LAB_BLOCK_TEXTS, .texts = row});
 }
 
+static int stderr_columns(void) {
+    struct winsize size;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : LAB_TERMINAL_COLUMNS;
+}
+
 void lab_progress(mg_lab *lab, const char *what, long done, long total, const char *format, ...) {
     bool live = isatty(STDERR_FILENO) != 0;
     long tenth = total > 0 ? 10 * done / total : 10;
@@ -136,11 +143,15 @@ void lab_progress(mg_lab *lab, const char *what, long done, long total, const ch
     va_start(arguments, format);
     vsnprintf(detail, sizeof detail, format, arguments);
     va_end(arguments);
+    /* The last column stays free: some terminals wrap there. */
+    int columns = stderr_columns() - 1;
     if (!live) {
-        fprintf(stderr, "lab %s: %s %ld/%ld %s\n", lab->row->name, what, done, total, detail);
+        const char *line = lab_format(lab, "lab %s: %s %ld/%ld %s", lab->row->name, what, done, total, detail);
+        fprintf(stderr, "%.*s\n", (int)mg_utf8_fitting(line, columns), line);
         return;
     }
-    fprintf(stderr, "\r\033[K%s %ld/%ld  %s", what, done, total, detail);
+    const char *line = lab_format(lab, "%s %ld/%ld  %s", what, done, total, detail);
+    fprintf(stderr, "\r\033[K%.*s", (int)mg_utf8_fitting(line, columns), line);
     if (done >= total) fputs("\r\033[K", stderr);
     fflush(stderr);
 }

@@ -192,8 +192,9 @@ void lab_cache_cost(mg_lab *lab, lab_subject *subject) {
         config.vocab_size = 64;
         MG_CHECK(mg_gpt_new(&untrained, &config, false, &error) == MG_OK, "%s", error.message);
         mg_gpt_init(untrained, lab_asked(lab)->seed);
-        lab_setting(lab, "model whose cost is taken", "%d layers, %d heads, width %d, context %d, untrained",
-                    config.n_layer, config.n_head, config.n_embd, config.block_size);
+        char words[128];
+        mg_model_words(&config, words, sizeof words);
+        lab_setting(lab, "model whose cost is taken", "%s, untrained", words);
     }
     stand s = {.gpt = own ? untrained : subject->gpt, .tape = lab_cache_tape()};
     const mg_gpt_config *c = mg_gpt_get_config(s.gpt);

@@ -173,9 +173,9 @@ static mg_status run_alone(mg_lab *lab, mg_error *error) {
     mg_run_dir folder;
     mg_status status = mg_run_dir_name(&folder, lab->settings.out_dir, error);
     if (status != MG_OK) return status;
-    status = lab_make_folder(lab->settings.out_dir, error);
-    if (status == MG_OK) status = mg_run_dir_lock(&folder, error);
+    status = mg_run_dir_lock(&folder, error);
     if (status == MG_OK) status = run_and_write(lab, error);
+    if (status != MG_OK) mg_run_dir_unmake(&folder);
     mg_run_dir_close(&folder);
     return status;
 }
@@ -262,7 +262,7 @@ static int run_all(int argc, char **argv) {
         results[n] = run_lab(row, used, words);
         if (exit_status_of(results[n]) > worst) worst = exit_status_of(results[n]);
     }
-    if (!memory || lab_make_folder(asked.out_dir, &error) != MG_OK ||
+    if (!memory || mg_make_folders(asked.out_dir, NULL, &error) != MG_OK ||
         lab_write_index(asked.out_dir, rows, results, n, &error) != MG_OK) {
         worst = mg_command_end(&line, error.status, &error);
     } else {

@@ -150,7 +150,6 @@ static mg_status measure(mg_lab *lab, lab_training *t, const mg_run_options *run
 }
 
 static void tell(mg_lab *lab, const mg_run_options *run, const mg_corpus *corpus) {
-    const mg_gpt_config *m = &run->train.model;
     lab_hypothesis(lab, "The causal model ends at the honest floor or above it.");
     lab_hypothesis(lab, "One token ahead is enough: it is the label. 2, 4 and all tokens ahead end no lower.");
     lab_hypothesis(lab, "One leaky head in one layer is enough: what one head sees, the residual stream carries to the "
@@ -158,12 +157,7 @@ static void tell(mg_lab *lab, const mg_run_options *run, const mg_corpus *corpus
     lab_did(lab,
             "Six GPTs with the same initial weights saw the same windows; only the mask differs. The leaky head is "
             "head 0 of layer 0; all its neighbours are causal.");
-    lab_setting(lab, "corpus", "%s: %td tokens, a vocabulary of %d", corpus->name, corpus->n,
-                mg_tokenizer_size(corpus->tokenizer));
-    lab_setting(lab, "model", "%d layers, %d heads, width %d, context %d", m->n_layer, m->n_head, m->n_embd,
-                m->block_size);
-    lab_setting(lab, "training", "%lld steps of %d windows, learning rate %g", (long long)run->train.max_iters,
-                run->train.batch_size * run->train.grad_accum, run->train.schedule.lr);
+    lab_training_settings(lab, run, corpus);
     lab_exercise(lab, "Put the leak into the last layer instead (maskgrad train --leak 1.0:1). Does it collapse as "
                       "soon? What can a leak in the last layer not be helped by?");
     lab_exercise(lab, "Which number in a training log would have told an honest model from the one with the leaky "

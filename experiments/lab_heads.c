@@ -414,10 +414,8 @@ static mg_status measure(mg_lab *lab, lab_subject *subject, mg_error *error) {
                             layer, config->n_layer, config->n_layer == 1 ? "" : "s");
     mg_status status = choose_texts(lab, subject, &texts, error);
     if (status) return status;
-    if (texts.T < 2) return mg_error_set(error, MG_ERR_INPUT, "--prompt has %d token; a map needs at least 2", texts.T);
     lab_setting(lab, "texts", "%d of %d tokens: %s", texts.n, texts.T, texts.source);
-    lab_did(lab, "Every head's map was captured on %d text%s and measured row by row.", texts.n,
-            texts.n == 1 ? "" : "s");
+    lab_did(lab, "Every head's map was captured on %s and measured row by row.", mg_count(texts.n, "text").text);
     maps m;
     measure_all(lab, subject->gpt, &texts, &m);
     mg_real *map = mg_arena_alloc(lab->arena, (size_t)(m.T * m.T), sizeof *map, "a map");
@@ -436,7 +434,8 @@ mg_status lab_heads(mg_lab *lab, mg_error *error) {
     tell(lab);
     check_ruler(lab);
     if (lab_asked(lab)->prompt && !lab_asked(lab)->checkpoint)
-        return mg_error_set(error, MG_ERR_INPUT, "--prompt needs a model that can read it: give --checkpoint too");
+        return mg_error_set(error, MG_ERR_INPUT,
+                            "--prompt is for a model of yours: give --checkpoint FILE too, or leave --prompt out");
     mg_train_options shape = mg_train_defaults();
     shape.max_iters = lab_asked(lab)->quick ? 200 : 1000;
     lab_subject subject;

@@ -5,9 +5,9 @@
  * to H/T, where H is what the last position honestly pays; and a model that has learned to copy from the right has
  * nothing to copy from when it must write. */
 #include "lab_leak.h"
-#include "lab_private.h"
 #include "causality.h"
 #include "gemm.h"
+#include "lab_private.h"
 #include "lab_training.h"
 #include "labs.h"
 
@@ -201,7 +201,6 @@ static mg_status show_influence(mg_lab *lab, lab_training *training, const mg_co
 /* ---- All of it ---- */
 
 static void tell(mg_lab *lab, const mg_run_options *run, const mg_corpus *corpus) {
-    const mg_gpt_config *m = &run->train.model;
     lab_hypothesis(lab,
                    "With the causal mask the loss falls to the best that an honest predictor can do, and no lower.");
     lab_hypothesis(lab,
@@ -212,12 +211,7 @@ static void tell(mg_lab *lab, const mg_run_options *run, const mg_corpus *corpus
     lab_did(lab,
             "Two GPTs were trained at the same time from the same initial weights on the same windows; the mask is "
             "the one difference.");
-    lab_setting(lab, "corpus", "%s: %td tokens, a vocabulary of %d", corpus->name, corpus->n,
-                mg_tokenizer_size(corpus->tokenizer));
-    lab_setting(lab, "model", "%d layers, %d heads, width %d, context %d", m->n_layer, m->n_head, m->n_embd,
-                m->block_size);
-    lab_setting(lab, "training", "%lld steps of %d windows, learning rate %g", (long long)run->train.max_iters,
-                run->train.batch_size * run->train.grad_accum, run->train.schedule.lr);
+    lab_training_settings(lab, run, corpus);
     lab_setting(lab, "machine", "%s", mg_blas_name());
 }
 

@@ -55,7 +55,8 @@ mg_status lab_mask_model(mg_lab *lab, mg_error *error) {
     maps m = {.layers = config->n_layer, .heads = config->n_head, .T = model.T};
     if (m.T < 2) {
         lab_model_free(&model);
-        return mg_error_set(error, MG_ERR_INPUT, "lab mask needs at least 2 tokens of the model, not %d", m.T);
+        return mg_error_set(error, MG_ERR_STATE, "%s has a context of %s: this lab needs 2 at least",
+                            lab_asked(lab)->checkpoint, mg_count(m.T, "token").text);
     }
     m.scores = capture(lab, &m, model.checkpoint.gpt, model.ids, true);
     m.weights = capture(lab, &m, model.checkpoint.gpt, model.ids, false);

@@ -18,22 +18,27 @@ static void draw_ids(const mg_lab *lab, lab_model *model) {
 }
 
 mg_status lab_encode_prompt(mg_lab *lab, const mg_tokenizer *tokenizer, int most, int *ids, int *T, mg_error *error) {
+    enum { least = 2 }; /* the map of one token has one entry, which is 1 */
     const char *prompt = lab_asked(lab)->prompt;
     int *all;
     size_t n;
-    mg_status status = mg_tokenizer_encode(tokenizer, prompt, strlen(prompt), &all, &n, error);
-    if (status) return status;
+    mg_error reason;
+    mg_status status = mg_tokenizer_encode(tokenizer, prompt, strlen(prompt), &all, &n, &reason);
+    if (status) return mg_error_set(error, status, "--prompt: %s", reason.message);
     *T = n < (size_t)most ? (int)n : most;
     memcpy(ids, all, (size_t)*T * sizeof *ids);
     mg_free(all);
-    if (n == 0) return mg_error_set(error, MG_ERR_INPUT, "--prompt is empty: give a text of at least one token");
+    if (n < (size_t)least)
+        return mg_error_set(error, MG_ERR_INPUT, "--prompt '%s' has %s: give a text of at least %d", prompt,
+                            mg_count((int64_t)n, "token").text, least);
     if (n > (size_t)most) lab_note(lab, "The prompt has %zu tokens; the first %d are looked at.", n, most);
     return MG_OK;
 }
 
 static mg_status encode_for(mg_lab *lab, lab_model *model, mg_error *error) {
     if (!model->checkpoint.tokenizer)
-        return mg_error_set(error, MG_ERR_STATE, "%s has no tokenizer: it cannot read --prompt",
+        return mg_error_set(error, MG_ERR_STATE,
+                            "--prompt: %s has no tokenizer to read a text with; leave --prompt out, and ids are drawn",
                             lab_asked(lab)->checkpoint);
     return lab_encode_prompt(lab, model->checkpoint.tokenizer, model->T, model->ids, &model->T, error);
 }
@@ -67,10 +72,10 @@ mg_status lab_model_load(mg_lab *lab, int most, lab_model *model, mg_error *erro
         return status;
     }
     label(lab, model);
-    char mask[128];
+    char mask[128], words[128];
     mg_mask_words(config, mask, sizeof mask);
-    lab_setting(lab, "model", "%d layers, %d heads, width %d, context %d, mask: %s", config->n_layer, config->n_head,
-                config->n_embd, config->block_size, mask);
+    mg_model_words(config, words, sizeof words);
+    lab_setting(lab, "model", "%s, mask: %s", words, mask);
     return MG_OK;
 }
 

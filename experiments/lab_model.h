@@ -18,7 +18,8 @@ typedef struct lab_model {
 mg_status lab_model_load(mg_lab *lab, int most, lab_model *model, mg_error *error);
 void lab_model_free(lab_model *model);
 
-/* The ids of --prompt, which was given: its first `most` ones, with a note if there are more. ids has room for them. */
+/* The ids of --prompt, which was given: its first `most` ones, with a note if there are more. ids has room for them.
+ * Fewer than two are refused (MG_ERR_INPUT). */
 mg_status lab_encode_prompt(mg_lab *lab, const mg_tokenizer *tokenizer, int most, int *ids, int *T, mg_error *error);
 
 /* (n_layer, n_head, T, T), as long as the lab lives: the attention weights of T ids. */

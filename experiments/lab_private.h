@@ -134,7 +134,6 @@ bool lab_is_dark(unsigned rgb);      /* white text stands out on it */
 /* ---- Where it goes ---- */
 
 /* files.c */
-mg_status lab_make_folder(const char *path, mg_error *error);
 /* A text file that appears whole, by a rename at its end, or not at all. A file that was begun is ended. */
 typedef struct lab_file {
     FILE *out; /* to print to */
@@ -145,7 +144,6 @@ mg_status lab_file_begin(lab_file *file, const char *path, mg_error *error);
 mg_status lab_file_end(lab_file *file, mg_error *error);
 /* NAME.ENDING in the lab's folder. */
 mg_status lab_create(const mg_lab *lab, const char *name, const char *ending, lab_file *file, mg_error *error);
-void lab_csv_cell(FILE *out, const char *text);
 mg_status lab_write_numbers(const mg_lab *lab, mg_error *error);  /* summary.csv and a CSV for each picture and table */
 char *lab_read_file(mg_lab *lab, const char *path, size_t *size); /* NULL if it cannot be read */
 
@@ -180,7 +178,8 @@ const char *lab_shown_line(mg_lab *lab, const char *text);
 int lab_text_width(const char *text); /* characters */
 void lab_print_wrapped(mg_lab *lab, const char *first_indent, const char *indent, const char *text);
 /* In a column of `width` characters, cut if it is longer. */
-void lab_print_padded(const char *text, int width, bool right);
+const char *lab_padded(mg_lab *lab, const char *text, int width, bool right);
+void lab_print_line(const char *text); /* without the blanks at its end */
 void lab_print_figure(mg_lab *lab, const lab_figure *figure);
 void lab_print_heatmap(mg_lab *lab, const lab_heatmap *map);
 

@@ -25,8 +25,8 @@ static mg_status load(mg_lab *lab, mg_run_options *run, int least, lab_subject *
     const mg_gpt_config *config = mg_gpt_get_config(s->gpt);
     const char *path = lab_asked(lab)->checkpoint;
     if (config->block_size < least)
-        return mg_error_set(error, MG_ERR_STATE, "%s has a context of %d tokens; this lab needs at least %d", path,
-                            config->block_size, least);
+        return mg_error_set(error, MG_ERR_STATE, "%s has a context of %s; this lab needs at least %d", path,
+                            mg_count(config->block_size, "token").text, least);
     if (s->tokenizer && mg_tokenizer_get_kind(s->tokenizer) == MG_TOKENIZER_NONE) s->tokenizer = NULL;
     s->n_ids = s->tokenizer ? mg_tokenizer_size(s->tokenizer) : config->vocab_size;
     if (!lab_asked(lab)->data) return MG_OK;
@@ -56,13 +56,11 @@ static mg_status train(mg_lab *lab, mg_run_options *run, const mg_train_options 
     s->tokenizer = s->corpus->tokenizer;
     s->n_ids = mg_tokenizer_size(s->tokenizer);
     const mg_gpt_config *m = mg_gpt_get_config(s->gpt);
-    char mask[128];
+    char mask[128], words[128];
+    mg_model_words(m, words, sizeof words);
     mg_mask_words(m, mask, sizeof mask);
-    lab_setting(lab, "model",
-                "%d layers, %d heads, width %d, context %d, mask: %s; %lld steps on %s, validation loss "
-                "%.3f nats",
-                m->n_layer, m->n_head, m->n_embd, m->block_size, mask, (long long)shape->max_iters, s->corpus->name,
-                s->variant.validation[training.n_evaluations - 1]);
+    lab_setting(lab, "model", "%s, mask: %s; %lld steps on %s, validation loss %.3f nats", words, mask,
+                (long long)shape->max_iters, s->corpus->name, s->variant.validation[training.n_evaluations - 1]);
     return MG_OK;
 }
 

@@ -33,6 +33,17 @@ mg_status lab_load_corpus(mg_lab *lab, mg_run_options *options, mg_corpus **corp
     return MG_OK;
 }
 
+void lab_training_settings(mg_lab *lab, const mg_run_options *run, const mg_corpus *corpus) {
+    char model[128];
+    mg_model_words(&run->train.model, model, sizeof model);
+    lab_setting(lab, "corpus", "%s: %td tokens, a vocabulary of %d", corpus->name, corpus->n,
+                mg_tokenizer_size(corpus->tokenizer));
+    lab_setting(lab, "model", "%s", model);
+    lab_setting(lab, "training", "%s of %s, learning rate %g", mg_count(run->train.max_iters, "step").text,
+                mg_count((int64_t)run->train.batch_size * run->train.grad_accum, "window").text,
+                run->train.schedule.lr);
+}
+
 void *lab_memory(mg_lab *lab, size_t n, size_t size) {
     void *x = mg_arena_alloc(lab->arena, n, size, "a lab's numbers");
     memset(x, 0, n * size);
@@ -137,12 +148,20 @@ static mg_status one_step(lab_training *t, int step, mg_error *error) {
 }
 
 static void show_progress(mg_lab *lab, const lab_training *t, int step) {
-    char text[256] = "";
-    size_t used = 0;
-    for (int i = 0; i < t->n_variants && used < sizeof text && step > 0; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %.3f", i ? ", " : "loss ", t->variant[i].name,
-                                 t->variant[i].loss[step - 1]);
-    lab_progress(lab, "training", step, t->n_steps, "%s", text);
+    if (step == 0) {
+        lab_progress(lab, "training", step, t->n_steps, "%s", mg_count(t->n_variants, "model").text);
+        return;
+    }
+    int low = 0, high = 0; /* all would not fit into a line */
+    for (int i = 1; i < t->n_variants; i++) {
+        if (t->variant[i].loss[step - 1] < t->variant[low].loss[step - 1]) low = i;
+        if (t->variant[i].loss[step - 1] > t->variant[high].loss[step - 1]) high = i;
+    }
+    const lab_variant *lowest = &t->variant[low], *highest = &t->variant[high];
+    lab_progress(lab, "training", step, t->n_steps, "loss %.3f%s%s%s", lowest->loss[step - 1],
+                 low == high ? "" : lab_format(lab, " (%s)", lowest->name),
+                 low == high ? "" : lab_format(lab, " to %.3f", highest->loss[step - 1]),
+                 low == high ? "" : lab_format(lab, " (%s)", highest->name));
 }
 
 mg_status lab_train(mg_lab *lab, lab_training *t, const mg_corpus *corpus, const mg_run_options *run, mg_error *error) {

@@ -10,6 +10,9 @@ const char *lab_shipped_data(mg_lab *lab, const char *name);
 /* options->data.path NULL takes the shipped grammar frases.csv. Warnings of the corpus go to stderr and into a note. */
 mg_status lab_load_corpus(mg_lab *lab, mg_run_options *options, mg_corpus **corpus, mg_error *error);
 
+/* The settings of a training for the report: corpus, model, steps. */
+void lab_training_settings(mg_lab *lab, const mg_run_options *run, const mg_corpus *corpus);
+
 /* One of the models. The caller fills the first part and frees with lab_variants_free. */
 typedef struct lab_variant {
     const char *name; /* "masked" */

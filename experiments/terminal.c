@@ -1,5 +1,6 @@
 /* A lab on the terminal: 80 columns, and beyond ASCII only where the locale's character set is UTF-8. */
 #include "lab_private.h"
+#include "utf8.h"
 
 #include <langinfo.h>
 #include <locale.h>
@@ -116,18 +117,24 @@ static void heading(const char *text) {
         printf("\n%s\n", text);
 }
 
-void lab_print_padded(const char *text, int width, bool right) {
-    size_t n = line_that_fits(text, width);
-    if (strlen(text) > n) { /* does not fit: cut at the letter, not at the word */
-        n = 0;
-        for (int i = 0; i < width - 1; i++) do
-                n++;
-            while (((unsigned char)text[n] & 0xC0) == 0x80);
-        printf("%.*s~", (int)n, text);
-        return;
-    }
+const char *lab_padded(mg_lab *lab, const char *text, int width, bool right) {
+    if (strlen(text) > line_that_fits(text, width)) /* cut at the letter, not at the word */
+        return lab_format(lab, "%.*s~", (int)mg_utf8_fitting(text, width - 1), text);
     int room = width - lab_text_width(text);
-    printf("%*s%s%*s", right ? room : 0, "", text, right ? 0 : room, "");
+    return lab_format(lab, "%*s%s%*s", right ? room : 0, "", text, right ? 0 : room, "");
+}
+
+void lab_print_line(const char *text) {
+    size_t length = strlen(text);
+    while (length > 0 && text[length - 1] == ' ') length--;
+    printf("%.*s\n", (int)length, text);
+}
+
+/* A row of n cells, two blanks before each. */
+static void print_row(mg_lab *lab, int n, const char *const *cells, const int *width, const bool *right) {
+    const char *row = "";
+    for (int i = 0; i < n; i++) row = lab_format(lab, "%s  %s", row, lab_padded(lab, cells[i], width[i], right[i]));
+    lab_print_line(row);
 }
 
 void lab_print_head(const mg_lab *lab) {
@@ -179,39 +186,37 @@ static void print_table(mg_lab *lab, const lab_table *table) {
         total--;
     }
     for (int r = 0; r < table->rows.n; r++) {
-        for (int c = 0; c < n; c++) {
-            fputs("  ", stdout);
-            lab_print_padded(lab_shown_line(lab, ((const char **)table->rows.item[r])[c]), width[c], numbers[c]);
-        }
-        fputs("\n", stdout);
+        const char *cells[MOST];
+        for (int c = 0; c < n; c++) cells[c] = lab_shown_line(lab, ((const char **)table->rows.item[r])[c]);
+        print_row(lab, n, cells, width, numbers);
     }
     lab_print_wrapped(lab, "  ", "  ", table->caption);
 }
 
 static void print_texts(mg_lab *lab, const lab_text_row *row) {
     heading(lab_shown_line(lab, row->title));
-    int across = row->n < 3 ? row->n : 3;
+    enum { MOST_ACROSS = 3 };
+    int across = row->n < MOST_ACROSS ? row->n : MOST_ACROSS;
     for (int begin = 0; begin < row->n; begin += across) {
-        int n = row->n - begin < across ? row->n - begin : across, width = (LAB_TERMINAL_COLUMNS - 2 * n) / n;
-        const char *rest[3];
+        int n = row->n - begin < across ? row->n - begin : across, each = (LAB_TERMINAL_COLUMNS - 2 * n) / n;
+        const int width[MOST_ACROSS] = {each, each, each};
+        const bool left[MOST_ACROSS] = {false};
+        const char *rest[MOST_ACROSS], *cells[MOST_ACROSS];
         for (int i = 0; i < n; i++) {
-            fputs("  ", stdout);
-            lab_print_padded(lab_shown_line(lab, row->headings[begin + i]), width, false);
+            cells[i] = lab_shown_line(lab, row->headings[begin + i]);
             rest[i] = lab_shown(lab, row->texts[begin + i]);
         }
-        fputs("\n", stdout);
+        print_row(lab, n, cells, width, left);
         for (bool more = true; more;) {
             more = false;
             for (int i = 0; i < n; i++) {
-                size_t length = line_that_fits(rest[i], width);
-                char *line = lab_format(lab, "%.*s", (int)length, rest[i]);
-                fputs("  ", stdout);
-                lab_print_padded(line, width, false);
+                size_t length = line_that_fits(rest[i], each);
+                cells[i] = lab_format(lab, "%.*s", (int)length, rest[i]);
                 rest[i] += length;
                 if (*rest[i] == ' ' || *rest[i] == '\n') rest[i]++;
                 more = more || *rest[i];
             }
-            fputs("\n", stdout);
+            print_row(lab, n, cells, width, left);
         }
     }
 }

@@ -73,10 +73,8 @@ static void print_bars(mg_lab *lab, const lab_figure *figure, bool utf8) {
         for (int k = 0; k < figure->series.n; k++) {
             const lab_series *s = figure->series.item[k];
             if (s->shape != LAB_SHAPE_BARS) continue;
-            fputs("  ", stdout);
-            lab_print_padded(k ? "" : lab_shown_line(lab, figure->places[i]), 14, false);
-            fputs(" ", stdout);
-            lab_print_padded(lab_shown_line(lab, s->label), 22, false);
+            printf("  %s %s", lab_padded(lab, k ? "" : lab_shown_line(lab, figure->places[i]), 14, false),
+                   lab_padded(lab, lab_shown_line(lab, s->label), 22, false));
             fputs(" ", stdout);
             bool shown = lab_can_show(figure, 1, s->y[i]);
             int length = shown ? (int)lround(30 * lab_along(y, figure->axes.log_y, s->y[i])) : 0;
@@ -153,38 +151,31 @@ static int panel_width(const lab_panel *panel) {
 }
 
 /* The first letter of a token, behind the space that most of GPT-2's begin with, or the last digit of a number. */
-static void print_column_tick(mg_lab *lab, const lab_panel *panel, int column) {
-    if (!panel->column_labels) {
-        printf("%d ", column % 10);
-        return;
-    }
+static const char *column_tick(mg_lab *lab, const lab_panel *panel, int column) {
+    if (!panel->column_labels) return lab_format(lab, "%d ", column % 10);
     static const char space[] = "␣";
     const char *label = lab_tick(lab, panel->column_labels, column);
     size_t skipped = strncmp(label, space, strlen(space)) == 0 && label[strlen(space)] ? strlen(space) : 0;
     const char *tick = lab_shown_line(lab, label + skipped);
     int bytes = 1;
     while (((unsigned char)tick[bytes] & 0xC0) == 0x80) bytes++;
-    printf("%.*s ", bytes, tick);
+    return lab_format(lab, "%.*s ", bytes, tick);
 }
 
 /* Line -2 is the title, -1 the columns' ticks, the others rows: a line that ends where the next panel begins. */
-static void print_panel_line(mg_lab *lab, const lab_heatmap *map, const lab_panel *panel, int line, bool utf8) {
-    int width = panel_width(panel) - GUTTER, row = line * stride(panel->n_rows), used = 0;
+static const char *panel_line(mg_lab *lab, const lab_heatmap *map, const lab_panel *panel, int line, bool utf8) {
+    int width = panel_width(panel) - GUTTER, row = line * stride(panel->n_rows);
+    const char *cells = "", *token = "";
     if (line == -2 || row >= panel->n_rows) {
-        printf("%*s", GUTTER, "");
-        lab_print_padded(line == -2 ? lab_shown_line(lab, panel->title) : "", width, false);
-        return;
+        if (line == -2) cells = lab_shown_line(lab, panel->title);
+    } else {
+        if (line >= 0) token = lab_shown_line(lab, lab_tick(lab, panel->row_labels, row));
+        lab_span span = lab_heat_span(map);
+        for (int c = 0; c < panel->n_columns; c += stride(panel->n_columns))
+            cells = lab_format(lab, "%s%s", cells,
+                               line == -1 ? column_tick(lab, panel, c) : cell_text(map, span, panel, row, c, utf8));
     }
-    lab_print_padded(line == -1 ? "" : lab_shown_line(lab, lab_tick(lab, panel->row_labels, row)), GUTTER - 1, true);
-    fputs(" ", stdout);
-    lab_span span = lab_heat_span(map);
-    for (int c = 0; c < panel->n_columns; c += stride(panel->n_columns), used += 2) {
-        if (line == -1)
-            print_column_tick(lab, panel, c);
-        else
-            fputs(cell_text(map, span, panel, row, c, utf8), stdout);
-    }
-    printf("%*s", width - used, "");
+    return lab_format(lab, "%s %s", lab_padded(lab, token, GUTTER - 1, true), lab_padded(lab, cells, width, false));
 }
 
 /* Panels side by side from `first`, as many as fit; returns the next one. */
@@ -198,8 +189,10 @@ static int print_panels(mg_lab *lab, const lab_heatmap *map, int first, bool utf
         if (needed > lines) lines = needed;
     }
     for (int line = -2; line < lines; line++) {
-        for (int p = first; p < end; p++) print_panel_line(lab, map, map->panels.item[p], line, utf8);
-        fputs("\n", stdout);
+        const char *text = "";
+        for (int p = first; p < end; p++)
+            text = lab_format(lab, "%s%s", text, panel_line(lab, map, map->panels.item[p], line, utf8));
+        lab_print_line(text);
     }
     const lab_panel *panel = map->panels.item[first];
     if (stride(panel->n_rows) > 1 || stride(panel->n_columns) > 1)

@@ -1,4 +1,5 @@
 #include "compare.h"
+#include "utf8.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -71,10 +72,17 @@ static outcome outcome_of(const mg_run_log_table *table) {
 /* ---- Tables ---- */
 
 static int widest(const mg_run_record *records, int n) {
-    size_t width = strlen("setting");
-    for (int i = 0; i < n; i++)
-        if (strlen(records[i].dir.path) > width) width = strlen(records[i].dir.path);
-    return (int)width;
+    int width = (int)strlen("setting");
+    for (int i = 0; i < n; i++) {
+        int columns = mg_utf8_columns(records[i].dir.path);
+        if (columns > width) width = columns;
+    }
+    return width;
+}
+
+/* How many blanks fill a text up to the width: printf counts bytes. */
+static int padding(const char *text, int width) {
+    return width - mg_utf8_columns(text);
 }
 
 static void print_number(const char *format, double number, bool known, int width) {
@@ -90,7 +98,8 @@ static void print_outcomes(const mg_run_record *records, int n, int width) {
         outcome o = outcome_of(&records[i].log);
         char mask[128];
         mg_mask_words(&records[i].options.train.model, mask, sizeof mask);
-        printf("%-*s  %-12s  %8" PRId64, width, records[i].dir.path, mask, o.train ? o.train->step + 1 : 0);
+        printf("%s%*s  %-12s  %8" PRId64, records[i].dir.path, padding(records[i].dir.path, width), "", mask,
+               o.train ? o.train->step + 1 : 0);
         print_number("%.4f", o.train ? o.train->loss : 0, o.train, 10);
         print_number("%.4f", o.validation ? o.validation->loss : 0, o.validation, 8);
         print_number("%.4f", o.best ? o.best->loss : 0, o.best, 8);
@@ -105,8 +114,8 @@ static void print_differences(const mg_run_record *records, int n, int width) {
     for (int i = 1; i < n; i++)
         for (int validation = 0; validation < 2; validation++) {
             mg_run_log_difference d = mg_run_log_compare(&records[0].log, &records[i].log, validation);
-            printf("%-*s  %s losses: %td steps in common", width, records[i].dir.path, validation ? "val  " : "train",
-                   d.common);
+            printf("%s%*s  %s losses: %s in common", records[i].dir.path, padding(records[i].dir.path, width), "",
+                   validation ? "val  " : "train", mg_count(d.common, "step").text);
             if (d.common > 0 && d.first_differs < 0) printf(", all equal");
             if (d.first_differs >= 0)
                 printf(", the first that differs is step %" PRId64 ", the largest difference is %.4g at step %" PRId64,
@@ -132,7 +141,8 @@ static void print_settings(const mg_run_record *records, int n, int width) {
             for (int i = 0; i < n; i++) {
                 char value[4096];
                 mg_flag_format(flag, &records[i].options, value, sizeof value);
-                printf("  %-*s  %s\n", width, records[i].dir.path, value[0] ? value : "-");
+                printf("  %s%*s  %s\n", records[i].dir.path, padding(records[i].dir.path, width), "",
+                       value[0] ? value : "-");
             }
         }
     if (!any) puts("none");

@@ -1,6 +1,7 @@
 /* The command `evaluate`: how well a checkpoint predicts data, by position, under its own mask or another. */
 #include "checkpoint.h"
 #include "commands.h"
+#include "csv_table.h"
 #include "options.h"
 #include "parallel.h"
 
@@ -28,9 +29,12 @@ static mg_status parse_word(const char *flag, const char *const *words, const ch
             *value = i;
             return MG_OK;
         }
-    return mg_error_set(error, MG_ERR_INPUT, "--%s is %s, %s%s%s%s%s, not '%s'", flag, words[0], words[1],
-                        words[2] ? ", " : "", words[2] ? words[2] : "", words[2] && words[3] ? ", " : "",
-                        words[2] && words[3] ? words[3] : "", text);
+    char list[64] = ""; /* "own, causal, none or both" */
+    for (int i = 0; words[i]; i++) {
+        size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : words[i + 1] ? ", " : " or ", words[i]);
+    }
+    return mg_error_set(error, MG_ERR_INPUT, "--%s is %s, not '%s'", flag, list, text);
 }
 
 static const char *const mask_words[] = {"own", "causal", "none", "both", NULL};
@@ -93,7 +97,12 @@ static mg_status evaluate_one(mg_gpt *gpt, mg_tape *tape, const mg_corpus *corpu
     mg_status status = mg_evaluate(gpt, tape, corpus, o->split == 0 ? MG_TRAIN : MG_VALIDATION, o->eval_iters,
                                    o->batch_size, (uint64_t)o->seed, &e, error);
     if (status != MG_OK) return status;
-    printf("%s,\"%s\",\"%s\",%.6f,", name, trained, evaluated, e.loss);
+    const char *const cells[] = {name, trained, evaluated};
+    for (int i = 0; i < 3; i++) {
+        mg_csv_write_cell(stdout, cells[i]);
+        putchar(',');
+    }
+    printf("%.6f,", e.loss);
     if (!isnan(e.floor)) printf("%.6f", e.floor);
     putchar('\n');
     if (by_position) {
@@ -130,9 +139,9 @@ static mg_status check_length(const mg_corpus *corpus, mg_split split, ptrdiff_t
     ptrdiff_t n = mg_corpus_tokens(corpus, split);
     if (n > T) return MG_OK;
     return mg_error_set(error, MG_ERR_INPUT,
-                        "the %s split of %s holds %td tokens, but %s reads windows of %td and the token behind: give a "
+                        "the %s split of %s holds %s, but %s reads windows of %td and the token behind: give a "
                         "longer text%s",
-                        split == MG_TRAIN ? "training" : "validation", corpus->name, n, path, T,
+                        split == MG_TRAIN ? "training" : "validation", corpus->name, mg_count(n, "token").text, path, T,
                         split == MG_TRAIN ? "" : " or a larger --validation");
 }
 

@@ -42,14 +42,15 @@ static void print_summary(const mg_run *run, const mg_evaluation *e, const mg_gr
     const mg_run_dir *dir = &run->dir;
     int64_t steps = mg_trainer_steps_done(run->trainer);
     double seconds = mg_seconds() - run->progress.begun;
-    printf("\n%" PRId64 " steps", steps);
+    printf("\n%s", mg_count(steps, "step").text);
     if (steps > run->first_step)
         printf(", %.0f tokens/s with everything between them",
                (double)((steps - run->first_step) * run->progress.tokens_a_step) / seconds);
     putchar('\n');
     print_loss(e);
     if (run->corpus->grammar)
-        printf("left alone it wrote %d sentences, of which %d are grammatical\n", score->sentences, score->grammatical);
+        printf("left alone it wrote %s, %d of them grammatical\n", mg_count(score->sentences, "sentence").text,
+               score->grammatical);
     struct rusage usage;
     if (getrusage(RUSAGE_SELF, &usage) == 0) printf("peak memory %.1f MB\n", (double)usage.ru_maxrss / 1024);
     printf("settings   %s\nlog        %s\npositions  %s\ncheckpoint %s\nsamples    %s\n", dir->run_json, dir->log,

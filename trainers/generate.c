@@ -167,8 +167,9 @@ static mg_status generate(const generate_options *o, const mg_checkpoint *checkp
                                   choose_cache(o, config), error);
     if (status == MG_OK) {
         if (start.n > (size_t)config->block_size)
-            fprintf(stderr, "maskgrad generate: the prompt has %zu tokens, the context %d: its last %d count\n",
-                    start.n, config->block_size, config->block_size);
+            fprintf(stderr,
+                    "maskgrad generate: the prompt has %zu tokens, the context is %s: what comes before is left out\n",
+                    start.n, mg_count(config->block_size, "token").text);
         mg_generator_prompt(generator, start.ids, (ptrdiff_t)start.n);
         for (int sample = 0; sample < o->n_samples && !ferror(stdout); sample++)
             print_sample(generator, o, &start, has_text && !o->ids ? tokenizer : NULL, sample);

@@ -103,6 +103,11 @@ static void format_leak(const void *model, char *text, size_t size) {
     snprintf(text, size, "%d.%d:%s", config->leak_layer, config->leak_head, lookahead);
 }
 
+void mg_model_words(const mg_gpt_config *config, char *text, size_t size) {
+    snprintf(text, size, "%s, %s, width %d, context %d", mg_count(config->n_layer, "layer").text,
+             mg_count(config->n_head, "head").text, config->n_embd, config->block_size);
+}
+
 void mg_mask_words(const mg_gpt_config *config, char *text, size_t size) {
     char mask[32], lookahead[32], leak[64];
     format_mask(&config->lookahead, mask, sizeof mask);

@@ -38,6 +38,8 @@ const mg_flag *mg_run_options_conflict(const mg_run_options *a, const mg_run_opt
 /* runs/<name>, or without a name runs/<data>-<mask>: where a run goes that is not told where. */
 void mg_run_default_dir(const mg_run_options *options, char *path, size_t size);
 
+/* The sizes of a model in words: "2 layers, 4 heads, width 64, context 32". */
+void mg_model_words(const mg_gpt_config *config, char *text, size_t size);
 /* The mask in words: "causal", "none", "lookahead 2", with the leaky head behind it if there is one. */
 void mg_mask_words(const mg_gpt_config *config, char *text, size_t size);
 /* "all" or a number of positions, as --lookahead reads it; "causal" or "none", as --mask reads it. */

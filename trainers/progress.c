@@ -38,6 +38,14 @@ void mg_progress_step(mg_progress *p, int64_t done, double loss) {
     p->shown = p->live;
 }
 
+void mg_progress_say(mg_progress *p, int64_t done, const char *what) {
+    if (!p->live && done > p->first) return;
+    fprintf(stderr, "%sstep %" PRId64 "/%" PRId64 "  %s%s", p->live ? "\r\033[K" : "", done, p->total, what,
+            p->live ? "" : "\n");
+    fflush(stderr);
+    p->shown = p->live;
+}
+
 void mg_progress_clear(mg_progress *p) {
     if (!p->shown) return;
     fputs("\r\033[K", stderr);

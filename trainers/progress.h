@@ -16,6 +16,9 @@ typedef struct mg_progress {
 mg_progress mg_progress_begin(int64_t first, int64_t total, int64_t tokens_a_step);
 /* `done` steps are done; the last had this loss. Shows something at most ten times a second, or every ten seconds. */
 void mg_progress_step(mg_progress *progress, int64_t done, double loss);
+/* What is done between two steps, if it may take long: shown at once on a terminal, and elsewhere before the first
+ * step. */
+void mg_progress_say(mg_progress *progress, int64_t done, const char *what);
 /* Make room before another line is printed. */
 void mg_progress_clear(mg_progress *progress);
 

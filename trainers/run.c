@@ -69,6 +69,7 @@ static mg_status loss_on(mg_run *run, mg_split split, double *loss, mg_error *er
 
 static mg_status evaluate(mg_run *run, int64_t step, mg_error *error) {
     double train_loss, validation_loss;
+    mg_progress_say(&run->progress, step, "evaluating");
     mg_status status = loss_on(run, MG_TRAIN, &train_loss, error);
     if (status == MG_OK) status = loss_on(run, MG_VALIDATION, &validation_loss, error);
     if (status != MG_OK) return status;

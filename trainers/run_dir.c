@@ -34,21 +34,30 @@ mg_status mg_run_dir_name(mg_run_dir *dir, const char *path, mg_error *error) {
     return MG_ERR_MEMORY;
 }
 
-/* The folder and those above it. */
-static mg_status make_folders(const char *path, mg_error *error) {
+mg_status mg_make_folders(const char *path, size_t *was_there, mg_error *error) {
     char *part = mg_strdup(path, error);
     if (!part) return MG_ERR_MEMORY;
     mg_status status = MG_OK;
-    for (char *at = part + 1; status == MG_OK; at++) {
-        char held = *at;
-        if (held != '/' && held != '\0') continue;
-        *at = '\0';
-        if (mkdir(part, 0777) != 0 && errno != EEXIST)
+    size_t there = 0;
+    bool any_made = false;
+    for (char *c = part + 1; status == MG_OK; c++) {
+        if (*c != '/' && *c != '\0') continue;
+        bool last = *c == '\0';
+        *c = '\0';
+        struct stat found;
+        bool made = mkdir(part, 0777) == 0;
+        if (!made && errno != EEXIST)
             status = mg_error_set(error, MG_ERR_IO, "cannot make the folder %s: %s", part, strerror(errno));
-        *at = held;
-        if (held == '\0') break;
+        else if (stat(part, &found) != 0 || !S_ISDIR(found.st_mode))
+            status = mg_error_set(error, MG_ERR_IO, "cannot make the folder %s: %s is there and is no folder", path,
+                                  part);
+        if (!made && !any_made) there = (size_t)(c - part);
+        any_made = any_made || made;
+        if (last) break;
+        *c = '/';
     }
     mg_free(part);
+    if (was_there) *was_there = there;
     return status;
 }
 
@@ -81,10 +90,27 @@ static void remove_leftovers(const mg_run_dir *dir) {
 }
 
 mg_status mg_run_dir_lock(mg_run_dir *dir, mg_error *error) {
-    mg_status status = make_folders(dir->path, error);
+    mg_status status = mg_make_folders(dir->path, &dir->was_there, error);
     if (status == MG_OK) status = take_lock(dir, error);
     if (status == MG_OK) remove_leftovers(dir);
     return status;
+}
+
+void mg_run_dir_unmake(mg_run_dir *dir) {
+    size_t length = strlen(dir->path);
+    if (dir->lock < 0 || dir->was_there == length) return;
+    /* Other files in it: the folder is not empty, and stays as it is. */
+    int n = 0;
+    DIR *folder = opendir(dir->path);
+    while (folder && readdir(folder)) n++;
+    if (folder) closedir(folder);
+    if (n > 3) return; /* ".", ".." and the lock */
+    char *path = join(dir->path, ".lock", NULL);
+    if (!path) return;
+    unlink(path);
+    for (path[length] = '\0'; length > dir->was_there && rmdir(path) == 0; path[length] = '\0')
+        while (length > dir->was_there && path[--length] != '/') continue;
+    mg_free(path);
 }
 
 void mg_run_dir_close(mg_run_dir *dir) {

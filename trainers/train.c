@@ -111,8 +111,8 @@ static mg_status resume_trainer(mg_run *run, const start *from, mg_error *error)
     if (status != MG_OK) return status;
     run->saved_step = mg_trainer_steps_done(run->trainer);
     if (run->saved_step > run->options.train.max_iters)
-        return mg_error_set(error, MG_ERR_INPUT, "--max-iters %" PRId64 ": the run in %s has done %" PRId64 " steps",
-                            run->options.train.max_iters, run->dir.path, run->saved_step);
+        return mg_error_set(error, MG_ERR_INPUT, "--max-iters %" PRId64 ": the run in %s has done %s already",
+                            run->options.train.max_iters, run->dir.path, mg_count(run->saved_step, "step").text);
     fprintf(stderr, "maskgrad train: going on at step %" PRId64 " of %" PRId64 "\n", run->saved_step,
             run->options.train.max_iters);
     return MG_OK;
@@ -185,10 +185,10 @@ static void say_what(const mg_run *run) {
     const mg_train_options *o = mg_trainer_options(run->trainer);
     char mask[128];
     mg_mask_words(&o->model, mask, sizeof mask);
-    fprintf(stderr, "%s: %td tokens, vocabulary %d; model: %td parameters, mask %s; seed %" PRIu64 ", %d threads, %s\n",
+    fprintf(stderr, "%s: %td tokens, vocabulary %d; model: %td parameters, mask %s; seed %" PRIu64 ", %s, %s\n",
             run->corpus->name, run->corpus->n, o->model.vocab_size,
-            mg_params_count(mg_gpt_params(mg_trainer_model(run->trainer))), mask, o->seed, mg_threads(),
-            mg_blas_name());
+            mg_params_count(mg_gpt_params(mg_trainer_model(run->trainer))), mask, o->seed,
+            mg_count(mg_threads(), "thread").text, mg_blas_name());
     if (run->corpus->warning[0]) fprintf(stderr, "maskgrad train: %s\n", run->corpus->warning);
 }
 

@@ -1,5 +1,6 @@
 #include "error.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -17,6 +18,12 @@ mg_status mg_error_set(mg_error *error, mg_status status, const char *format, ..
     mg_error_vset(error, status, format, arguments);
     va_end(arguments);
     return status;
+}
+
+mg_count_text mg_count(int64_t n, const char *noun) {
+    mg_count_text count;
+    snprintf(count.text, sizeof count.text, "%" PRId64 " %s%s", n, noun, n == 1 ? "" : "s");
+    return count;
 }
 
 const char *mg_status_name(mg_status status) {

@@ -10,6 +10,7 @@
 #define MASKGRAD_ERROR_H
 
 #include <stdarg.h>
+#include <stdint.h>
 
 #if defined(__GNUC__)
 #define MG_API __attribute__((visibility("default")))
@@ -39,6 +40,11 @@ typedef struct mg_error {
 MG_API mg_status mg_error_set(mg_error *error, mg_status status, const char *format, ...) MG_PRINTF(3, 4);
 MG_API mg_status mg_error_vset(mg_error *error, mg_status status, const char *format, va_list arguments)
     MG_PRINTF(3, 0);
+/* A number with its noun, for messages: "1 token", "2 tokens". */
+typedef struct mg_count_text {
+    char text[64];
+} mg_count_text;
+MG_API mg_count_text mg_count(int64_t n, const char *noun);
 /* The short name of a status, for logs and tests: "ok", "memory", "io", "format", "input", "state". */
 MG_API const char *mg_status_name(mg_status status);
 

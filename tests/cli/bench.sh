@@ -23,7 +23,7 @@ grep -q 'a cache would be wrong' out.txt || fail "--mask none: no word about the
 # A named size that other flags change goes by another name.
 # shellcheck disable=SC2086
 "$maskgrad" bench --config toy $small --csv changed.csv >out.txt 2>err.txt || fail "--config toy: $(cat err.txt)"
-grep -q '^toy-changed: batch 2, context 16, 1 layers, 2 heads, width 32, vocabulary 28;' out.txt || fail "$(cat out.txt)"
+grep -q '^toy-changed: batch 2, 1 layer, 2 heads, width 32, context 16, vocabulary 28;' out.txt || fail "$(cat out.txt)"
 grep -q '^toy-changed,' changed.csv || fail "$(cat changed.csv)"
 
 for bad in "--max-iters 3" "--eval-iters 3" "--lr 1" "--config huge" "--checkpoint x --n-embd 128" "--n-embd 30"; do

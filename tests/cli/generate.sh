@@ -48,7 +48,7 @@ generate causal -n 1000000 2>/dev/null | head -c 10 >/dev/null || true # a reade
 
 # ---- The context ----
 status 0 generate causal --temp 0 -n 3 --ids 1,2,3,4,5,6,7,8,9,10
-says "10 tokens"; says "context 8"
+says "10 tokens"; says "context is 8 tokens"
 long=$(cut -d, -f11- out)
 status 0 generate causal --temp 0 -n 3 --ids 3,4,5,6,7,8,9,10
 [ "$(cut -d, -f9- out)" = "$long" ] || fail "a long prompt is not its last block"
@@ -114,7 +114,7 @@ says "context of 8"
 # ---- evaluate ----
 status 0 "$program" evaluate causal none --data "$data" --grammar-size 20000 --mask both --eval-iters 4
 [ "$(tail -n +2 out | cut -d, -f2,3 | tr '\n' ' ')" = \
-    '"causal","causal" "causal","none" "none","causal" "none","none" ' ] || fail "training mask by evaluation mask: $(cat out)"
+    'causal,causal causal,none none,causal none,none ' ] || fail "training mask by evaluation mask: $(cat out)"
 status 0 "$program" evaluate causal --data "$data" --grammar-size 20000 --eval-iters 4
 [ "$(grep -c '^[0-7],' out)" = 8 ] || fail "a row a position"
 status 2 "$program" evaluate text --data "$data" --grammar-size 20000
@@ -132,4 +132,16 @@ grep -qE '^7,[0-9.]+,$' out || fail "no floor for a text"
 status 2 "$program" evaluate causal
 says --data
 status 2 "$program" evaluate causal --data "$data" --mask some
-says "own, causal, none, both"
+says "own, causal, none or both"
+status 2 "$program" evaluate causal --data "$data" --split test
+says "train or val, not 'test'"
+cp -r causal 'a "run", copied'
+status 0 "$program" evaluate 'a "run", copied' --data "$data" --grammar-size 20000 --eval-iters 1
+grep -qF '"a ""run"", copied",causal,causal,' out || fail "a name with a comma is not quoted: $(cat out)"
+cp text.txt texts.csv
+status 0 "$program" evaluate text --data texts.csv --eval-iters 2
+says "texts.csv is read as it stands"; says "--column NAME"
+status 0 train --data texts.csv "${sizes[@]}" --out-dir texts
+says "texts.csv is read as it stands"; says "evaluating"
+status 2 train --data text.txt --tokens gpt2 --out-dir unfit
+says "--merges FILE"

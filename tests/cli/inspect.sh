@@ -55,6 +55,9 @@ run 0 --verify "$file"
 says 'There is no'
 cp "$source/tests/checkpoints/version-1.h5" "$file"
 
+printf 'no checkpoint\n' > "$folder/text.h5"
+run 1 "$folder/text.h5"
+complains "'$folder/text.h5' is not an HDF5 file"
 run 1 "$folder/absent.h5"
 complains 'No such file'
 run 1 "$folder"

@@ -11,6 +11,9 @@ fail() {
 small="--quick --n-layer 1 --n-head 2 --n-embd 32 --lr 1e-2 --eval-interval 100 --eval-iters 2"
 # shellcheck disable=SC2086
 "$maskgrad" lab dial $small >out.txt 2>err.txt || fail "lab dial: status $?: $(cat err.txt) $(grep -A2 FAIL out.txt)"
+[ "$(LC_ALL=C.UTF-8 awk '{ if (length($0) > most) most = length($0) } END { print most }' err.txt)" -lt 80 ] ||
+    fail "progress is wider than 80 columns: $(cat err.txt)"
+grep -q "loss [0-9.]* (.*) to [0-9.]* (.*)" err.txt || fail "no losses in the progress: $(cat err.txt)"
 run=runs/lab-dial
 [ "$(grep -c ',pass$' $run/summary.csv)" -eq $(($(wc -l <$run/summary.csv) - 1)) ] || fail "a check does not pass"
 for name in curves losses ends; do [ -s $run/$name.csv ] || fail "$name.csv is missing"; done

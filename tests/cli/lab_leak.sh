@@ -22,6 +22,7 @@ head -1 whole/summary.csv | grep -qx 'check,expected,observed,verdict' || fail "
 [ "$(grep -c ',pass$' whole/summary.csv)" -ge 10 ] || fail "fewer checks than there were: $(cat whole/summary.csv)"
 ! grep -q ',fail$' whole/summary.csv || fail "a check failed, and the exit status is 0"
 [ "$(awk 'length > 400' out.txt | wc -l)" -eq 0 ] || fail "lines that no terminal shows"
+! grep -n ' $' out.txt || fail "blanks at the end of a line"
 
 # A masked model that sees one token ahead, and an unmasked one that is masked: the lab must notice both.
 for broken in leak.mask leak.open; do
@@ -41,10 +42,15 @@ status=0
 grep -q 'surprises the masked model' text/summary.csv || fail "a text is not judged"
 grep -q '>30 steps of' text/report.html || fail "--quick changed the steps that were given"
 
+mkdir -p there/empty
+"$program" lab leak --data /nonexistent --out-dir there/empty/new/bad 2>/dev/null >&2 || true
+[ -d there/empty ] && [ ! -e there/empty/new ] || fail "what was there is gone, or what was made is left"
+
 # Bad input: one sentence, nothing left behind.
 for bad in "--data /nonexistent" "--data text.txt --block-size 100000" "--n-embd 30" "--max-iters 0" "--batch-size x"; do
     status=0
     "$program" lab leak $bad --out-dir bad >out.txt 2>err.txt || status=$?
     [ "$status" -eq 1 ] || [ "$status" -eq 2 ] || fail "$bad: exit status $status"
+    [ ! -e bad ] || fail "$bad: a folder is left behind"
     [ "$(grep -c . err.txt)" -le 3 ] || fail "$bad: more than a sentence and a hint: $(cat err.txt)"
 done

@@ -229,5 +229,12 @@ grep -q "60 steps in common, all equal" out || fail "equal runs differ: $(cat ou
 status 0 "$program" compare full runs/frases-none
 grep -q "the first that differs is step 0" out || fail "$(cat out)"
 grep -q "^lookahead" out || fail "the setting that differs: $(cat out)"
+cp -r full 'ação é'
+status 0 "$program" compare full 'ação é' runs/frases-none
+python3 - out <<'PY' || fail "a crooked table: $(cat out)"
+import re, sys
+table = open(sys.argv[1], encoding="utf-8").read().split("\n\n")[0].splitlines()
+assert len(table) == 4 and len({re.search(" (mask|causal|none)  ", row).start() for row in table}) == 1, table
+PY
 status 1 "$program" compare full nowhere
 says nowhere; one_sentence

@@ -104,11 +104,21 @@ static void random_bytes_print_as_valid_utf8_within_the_room(void **state) {
     }
 }
 
+static void columns_count_characters(void **state) {
+    (void)state;
+    assert_int_equal(mg_utf8_columns(""), 0);
+    assert_int_equal(mg_utf8_columns("a\xC3\xA7\xC3\xA3o"), 4);
+    assert_int_equal(mg_utf8_fitting("a\xC3\xA7\xC3\xA3o", 2), 3);
+    assert_int_equal(mg_utf8_fitting("a\xC3\xA7\xC3\xA3o", 4), 6);
+    assert_int_equal(mg_utf8_fitting("ab", 80), 2);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(next_follows_the_table_of_the_standard),
         cmocka_unit_test(an_emoji_is_held_back_until_it_is_whole),
         cmocka_unit_test(what_is_invalid_prints_as_u_fffd_however_it_is_cut),
+        cmocka_unit_test(columns_count_characters),
         cmocka_unit_test(random_bytes_print_as_valid_utf8_within_the_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
