@@ -134,6 +134,7 @@ static mg_status training_init(training *t, const mg_gpt_config *config, ptrdiff
     t->ids = mg_alloc(n, sizeof(int), "a batch", error);
     t->targets = mg_alloc(n, sizeof(int), "a batch", error);
     if (!t->tape || !t->ids || !t->targets) return MG_ERR_MEMORY;
+    mg_tape_recycle_gradients(t->tape, true);
     mg_rng rng = {1337, MG_STREAM_BATCH, 0};
     for (size_t i = 0; i < n; i++) {
         t->ids[i] = (int)mg_rng_below(rng, 2 * i, (uint64_t)config->vocab_size);

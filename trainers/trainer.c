@@ -115,6 +115,7 @@ static mg_status build(mg_trainer *trainer, mg_error *error) {
     mg_gpt_init(trainer->gpt, o->seed);
     trainer->tape = mg_tape_new(error);
     if (!trainer->tape) return MG_ERR_MEMORY;
+    mg_tape_recycle_gradients(trainer->tape, true);
     return mg_adamw_init(&trainer->adamw, mg_gpt_params(trainer->gpt), o->beta1, o->beta2, o->weight_decay, error);
 }
 

@@ -39,6 +39,12 @@ void mg_gemm(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, mg_real alpha, mg_matrix a, 
               beta, c, blas_int(c_stride));
 }
 
+void mg_gemm_warm(ptrdiff_t rows, ptrdiff_t n, const mg_real *x, ptrdiff_t stride) {
+    enum { LINE = 64 / sizeof(mg_real) };
+    for (ptrdiff_t i = 0; i < rows; i++)
+        for (ptrdiff_t k = 0; k < n; k += LINE) (void)*(const volatile mg_real *)&x[i * stride + k];
+}
+
 const char *mg_blas_name(void) {
     static char name[64];
     char version[32] = "";

@@ -4,10 +4,19 @@
 #include <string.h>
 #include <time.h>
 
+/* A gradient's memory that may be used again; written into that memory itself. */
+typedef struct spare {
+    struct spare *next;
+    size_t bytes;
+} spare;
+enum { SPARE_LISTS = 64 };
+
 struct mg_tape {
     mg_arena *arena;
     mg_node *last;
-    bool recording;
+    bool recording, walking; /* walking: in mg_backward */
+    bool recycle;              /* gradients, … */
+    spare *spare[SPARE_LISTS]; /* … whose memory waits here, by a hash of its size */
     uint64_t pass;    /* the number of this call of mg_backward; never repeats in a tape's life */
     const char *file; /* where the operation that runs now was called */
     int line;
@@ -36,8 +45,13 @@ void mg_tape_record(mg_tape *tape, bool on) {
     tape->recording = on;
 }
 
+void mg_tape_recycle_gradients(mg_tape *tape, bool on) {
+    tape->recycle = on;
+}
+
 void mg_tape_reset(mg_tape *tape) {
     mg_arena_reset(tape->arena);
+    memset(tape->spare, 0, sizeof tape->spare);
     tape->last = NULL;
 }
 
@@ -46,7 +60,7 @@ mg_arena_mark mg_tape_mark(const mg_tape *tape) {
 }
 
 void mg_tape_rewind(mg_tape *tape, mg_arena_mark mark) {
-    MG_CHECK(!tape->recording, "tape: what is recorded may still be needed backward");
+    MG_CHECK(!tape->recording || tape->walking, "tape: what is recorded may still be needed backward");
     mg_arena_rewind(tape->arena, mark);
 }
 
@@ -142,10 +156,38 @@ void mg_tape_append(mg_tape *tape, const mg_op *op, mg_tensor *out, int n_in, mg
     tape->last = node;
 }
 
+static spare **spare_list(mg_tape *tape, size_t bytes) {
+    return &tape->spare[bytes / MG_ALIGNMENT % SPARE_LISTS];
+}
+
+static size_t gradient_bytes(const mg_tensor *x) {
+    size_t bytes = (size_t)mg_size(x) * sizeof(mg_real);
+    return bytes < sizeof(spare) ? sizeof(spare) : bytes;
+}
+
+static mg_real *new_gradient(mg_tape *tape, const mg_tensor *x) {
+    size_t bytes = gradient_bytes(x);
+    for (spare **s = spare_list(tape, bytes); *s; s = &(*s)->next) {
+        if ((*s)->bytes != bytes) continue;
+        spare *taken = *s;
+        *s = taken->next;
+        return (mg_real *)taken;
+    }
+    return mg_tape_alloc(tape, bytes, 1, "a gradient");
+}
+
+static void recycle_gradient(mg_tape *tape, mg_tensor *x) {
+    size_t bytes = gradient_bytes(x);
+    spare *s = (spare *)x->grad, **list = spare_list(tape, bytes);
+    *s = (spare){*list, bytes};
+    *list = s;
+    x->grad = NULL;
+}
+
 mg_real *mg_grad_beta(mg_tape *tape, mg_tensor *x, mg_real *beta) {
     if (!x->requires_grad) return NULL;
     bool fresh = !x->grad || (!x->leaf && x->grad_pass != tape->pass);
-    if (!x->grad) x->grad = alloc_reals(tape, mg_size(x), "a gradient");
+    if (!x->grad) x->grad = new_gradient(tape, x);
     if (fresh && x->leaf) { /* a leaf without a buffer of its own: its sum starts here */
         memset(x->grad, 0, (size_t)mg_size(x) * sizeof(mg_real));
         fresh = false;
@@ -187,6 +229,7 @@ void mg_backward(mg_tape *tape, mg_tensor *loss) {
     MG_CHECK(loss->requires_grad, "backward: the loss depends on no tensor that requires a gradient");
     tape->pass++;
     mg_grad(tape, loss)[0] += 1;
+    tape->walking = true;
     if (tape->profile) lap(tape);
     for (const mg_node *node = tape->last; node; node = node->previous) {
         if (!node->out->grad || node->out->grad_pass != tape->pass) continue; /* the loss does not depend on it */
@@ -195,7 +238,9 @@ void mg_backward(mg_tape *tape, mg_tensor *loss) {
         break_gradient(node);
 #endif
         if (tape->profile) profile_row(tape->profile, node->op)->backward_seconds += lap(tape);
+        if (tape->recycle) recycle_gradient(tape, node->out);
     }
+    tape->walking = false;
 }
 
 mg_tape *mg_tape_here(mg_tape *tape, const char *file, int line) {

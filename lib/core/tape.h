@@ -24,13 +24,18 @@ MG_API void mg_tape_free(mg_tape *tape);
 MG_API void mg_tape_record(mg_tape *tape, bool on);
 /* Drop every tensor and operation since the last reset. O(1). */
 MG_API void mg_tape_reset(mg_tape *tape);
-/* While it does not record: what was made since the mark is gone. */
 MG_API bool mg_tape_is_recording(const mg_tape *tape);
+/* What was made since the mark is gone. While nothing is recorded, or inside an operation's backward. */
 MG_API mg_arena_mark mg_tape_mark(const mg_tape *tape);
 MG_API void mg_tape_rewind(mg_tape *tape, mg_arena_mark mark);
 /* d loss / d x into x->grad for every x that the loss depends on and that requires it. loss has one element. Leaves
- * accumulate from call to call; interior gradients start at 0 in each call and stay readable until the reset. */
+ * accumulate from call to call; interior gradients start at 0 in each call and stay readable until the reset,
+ * unless they are recycled. */
 MG_API void mg_backward(mg_tape *tape, mg_tensor *loss);
+/* On: mg_backward gives an interior gradient's memory to the next ones as soon as it has walked past it, and x->grad is
+ * NULL again. Training needs no more, in about half the memory, and what is written next is still in the cache. A new
+ * tape keeps them. */
+MG_API void mg_tape_recycle_gradients(mg_tape *tape, bool on);
 /* A tensor of the user's on this tape: zeros, requires_grad, with a zeroed gradient. Lives until the reset. */
 MG_API mg_tensor *mg_leaf(mg_tape *tape, int ndim, const ptrdiff_t *dim);
 /* The same, without a gradient: data. */

@@ -311,6 +311,15 @@ static mg_tensor *switch_off_heads(walk *w, int layer, mg_tensor *y) {
     return mg_mul(w->tape, y, on);
 }
 
+/* x + dropout(y W + b), where the residual stream takes up what a sublayer has to say. */
+static mg_tensor *project_onto(walk *w, mg_tensor *x, mg_tensor *y, mg_tensor *weight, mg_tensor *bias) {
+    bool drops = w->pass->training && w->gpt->config.dropout > 0;
+    if (!weight) return mg_add(w->tape, x, dropout(w, y));
+    if (drops) return mg_add(w->tape, x, dropout(w, mg_linear(w->tape, y, weight, bias)));
+    return mg_linear_add(w->tape, x, y, weight, bias);
+}
+
+/* The heads' outputs side by side, (B,T,C). */
 static mg_tensor *attention(walk *w, int layer, mg_tensor *x) {
     const block *h = &w->gpt->h[layer];
     mg_gpt_capture *capture = w->pass->capture;
@@ -320,13 +329,7 @@ static mg_tensor *attention(walk *w, int layer, mg_tensor *x) {
     y = switch_off_heads(w, layer, y);
     if (capture && capture->qkv) capture->qkv[layer] = qkv;
     if (capture && capture->heads) capture->heads[layer] = y;
-    return h->attn_proj_weight ? mg_linear(w->tape, y, h->attn_proj_weight, h->attn_proj_bias) : y;
-}
-
-static mg_tensor *mlp(walk *w, int layer, mg_tensor *x) {
-    const block *h = &w->gpt->h[layer];
-    x = mg_gelu(w->tape, mg_linear(w->tape, x, h->c_fc_weight, h->c_fc_bias)); /* (B,T,4C) */
-    return mg_linear(w->tape, x, h->mlp_proj_weight, h->mlp_proj_bias);        /* (B,T,C) */
+    return y;
 }
 
 static mg_tensor *norm(walk *w, mg_tensor *x, mg_tensor *weight, mg_tensor *bias) {
@@ -335,8 +338,11 @@ static mg_tensor *norm(walk *w, mg_tensor *x, mg_tensor *weight, mg_tensor *bias
 
 static mg_tensor *block_forward(walk *w, int layer, mg_tensor *x) {
     const block *h = &w->gpt->h[layer];
-    x = mg_add(w->tape, x, dropout(w, attention(w, layer, norm(w, x, h->ln_1_weight, h->ln_1_bias))));
-    return mg_add(w->tape, x, dropout(w, mlp(w, layer, norm(w, x, h->ln_2_weight, h->ln_2_bias))));
+    mg_tensor *y = attention(w, layer, norm(w, x, h->ln_1_weight, h->ln_1_bias)); /* (B,T,C) */
+    x = project_onto(w, x, y, h->attn_proj_weight, h->attn_proj_bias);
+    y = norm(w, x, h->ln_2_weight, h->ln_2_bias);
+    y = mg_linear_gelu(w->tape, y, h->c_fc_weight, h->c_fc_bias); /* (B,T,4C) */
+    return project_onto(w, x, y, h->mlp_proj_weight, h->mlp_proj_bias);
 }
 
 static mg_tensor *embed(walk *w, const int *ids) {

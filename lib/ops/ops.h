@@ -45,6 +45,10 @@ MG_API mg_tensor *mg_matmul(mg_tape *tape, mg_tensor *a, mg_tensor *b, bool tran
 MG_API mg_tensor *mg_linear(mg_tape *tape, mg_tensor *x, mg_tensor *w, mg_tensor *bias);
 /* y = x Wᵀ: (…,in) · (out,in), the head that is tied to the embedding. */
 MG_API mg_tensor *mg_linear_tied(mg_tape *tape, mg_tensor *x, mg_tensor *w);
+/* r + x W + b, and gelu(x W + b): as mg_add and mg_gelu of mg_linear, a pass over memory less. r has the result's
+ * shape. */
+MG_API mg_tensor *mg_linear_add(mg_tape *tape, mg_tensor *r, mg_tensor *x, mg_tensor *w, mg_tensor *bias);
+MG_API mg_tensor *mg_linear_gelu(mg_tape *tape, mg_tensor *x, mg_tensor *w, mg_tensor *bias);
 
 /* ---- Rows: along the last dimension ---- */
 MG_API mg_tensor *mg_softmax(mg_tape *tape, mg_tensor *x); /* a row of nothing but -inf gives 0, and gradient 0 */
@@ -88,6 +92,8 @@ MG_API mg_tensor *mg_attention(mg_tape *tape, mg_tensor *qkv, const mg_attention
 #define mg_matmul(tape, ...) mg_matmul(MG_HERE(tape), __VA_ARGS__)
 #define mg_linear(tape, ...) mg_linear(MG_HERE(tape), __VA_ARGS__)
 #define mg_linear_tied(tape, ...) mg_linear_tied(MG_HERE(tape), __VA_ARGS__)
+#define mg_linear_add(tape, ...) mg_linear_add(MG_HERE(tape), __VA_ARGS__)
+#define mg_linear_gelu(tape, ...) mg_linear_gelu(MG_HERE(tape), __VA_ARGS__)
 #define mg_softmax(tape, ...) mg_softmax(MG_HERE(tape), __VA_ARGS__)
 #define mg_log_softmax(tape, ...) mg_log_softmax(MG_HERE(tape), __VA_ARGS__)
 #define mg_masked_fill(tape, ...) mg_masked_fill(MG_HERE(tape), __VA_ARGS__)

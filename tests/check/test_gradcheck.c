@@ -112,6 +112,24 @@ static mg_tensor *build_linear(mg_tape *tape, mg_tensor *const *in, void *user) 
     return mg_linear(tape, in[0], in[1], r->in[2].ndim < 0 ? NULL : in[2]);
 }
 
+/* number[0]: r, x and W; or x, W and b, added to x; or one matrix in the place of all three. */
+static mg_tensor *build_linear_add(mg_tape *tape, mg_tensor *const *in, void *user) {
+    const row *r = user;
+    if (r->number[0] == 0) return mg_linear_add(tape, in[0], in[1], in[2], NULL);
+    if (r->number[0] == 1) return mg_linear_add(tape, in[0], in[0], in[1], in[2]);
+    return mg_linear_add(tape, in[0], in[0], in[0], NULL);
+}
+
+static mg_tensor *build_linear_gelu(mg_tape *tape, mg_tensor *const *in, void *user) {
+    const row *r = user;
+    return mg_linear_gelu(tape, in[0], in[1], r->in[2].ndim < 0 ? NULL : in[2]);
+}
+
+static mg_tensor *build_linear_itself(mg_tape *tape, mg_tensor *const *in, void *user) {
+    (void)user;
+    return mg_linear(tape, in[0], in[0], NULL);
+}
+
 static mg_tensor *build_layer_norm(mg_tape *tape, mg_tensor *const *in, void *user) {
     (void)user;
     return mg_layer_norm(tape, in[0], in[1], in[2], (mg_real)1e-2);
@@ -227,6 +245,16 @@ static const row rows[] = {
     {"linear", build_linear, "one row", {N(4), N(4, 3), N(3)}, {0}, NULL},
     {"linear", build_linear, "ones", {N(1, 1), N(1, 1), N(1)}, {0}, NULL},
     {"linear", build_linear, "many rows", {N(150, 2), N(2, 2), N(2)}, {0}, NULL},
+    {"linear", build_linear_itself, "x is W", {N(3, 3), NONE, NONE}, {0}, NULL},
+    {"linear_add", build_linear_add, "", {N(2, 3, 5), N(2, 3, 4), N(4, 5)}, {0}, NULL},
+    {"linear_add", build_linear_add, "many rows", {N(150, 3), N(150, 2), N(2, 3)}, {0}, NULL},
+    {"linear_add", build_linear_add, "to x", {N(3, 4), N(4, 4), N(4)}, {1}, NULL},
+    {"linear_add", build_linear_add, "one row, to x", {N(4), N(4, 4), N(4)}, {1}, NULL},
+    {"linear_add", build_linear_add, "r is x is W", {N(3, 3), NONE, NONE}, {2}, NULL},
+    {"linear_gelu", build_linear_gelu, "", {N(2, 3, 4), N(4, 5), N(5)}, {0}, NULL},
+    {"linear_gelu", build_linear_gelu, "no bias", {N(3, 4), N(4, 2), NONE}, {0}, NULL},
+    {"linear_gelu", build_linear_gelu, "one row", {N(4), N(4, 3), N(3)}, {0}, NULL},
+    {"linear_gelu", build_linear_gelu, "many rows", {N(150, 2), N(2, 2), N(2)}, {0}, NULL},
     {"linear_tied", build_linear_tied, "", {N(2, 2, 3), N(5, 3), NONE}, {0}, NULL},
     {"linear_tied", build_linear_tied, "one row", {N(1, 3), N(4, 3), NONE}, {0}, NULL},
     {"linear_tied", build_linear_tied, "many rows", {N(150, 2), N(3, 2), NONE}, {0}, NULL},

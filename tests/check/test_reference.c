@@ -2,7 +2,7 @@
 #include "ops.h"
 #include "reference.h"
 
-enum { MOST_INPUTS = 3, MOST_INTS = 80 };
+enum { MOST_INPUTS = 4, MOST_INTS = 80 };
 
 /* A case as the file has it. */
 typedef struct reference_case {
@@ -41,6 +41,8 @@ BUILD(concat, mg_concat(tape, c->n_in, c->in, c->ints[0]))
 BUILD(matmul, mg_matmul(tape, c->in[0], c->in[1], c->ints[0], c->ints[1]))
 BUILD(linear, mg_linear(tape, c->in[0], c->in[1], c->in[2]))
 BUILD(linear_tied, mg_linear_tied(tape, c->in[0], c->in[1]))
+BUILD(linear_add, mg_linear_add(tape, c->in[0], c->in[1], c->in[2], c->in[3]))
+BUILD(linear_gelu, mg_linear_gelu(tape, c->in[0], c->in[1], c->in[2]))
 BUILD(softmax, mg_softmax(tape, c->in[0]))
 BUILD(log_softmax, mg_log_softmax(tape, c->in[0]))
 BUILD(masked_fill, mg_masked_fill(tape, c->in[0], c->in[1], c->reals[0]))
@@ -83,11 +85,11 @@ static const struct {
 } builders[] = {
 #define ROW(name)                                                                                                      \
     { #name, build_##name }
-    ROW(add),         ROW(sub),     ROW(mul),         ROW(div),           ROW(scale),      ROW(exp),
-    ROW(log),         ROW(tanh),    ROW(relu),        ROW(gelu),          ROW(sum),        ROW(mean),
-    ROW(max),         ROW(reshape), ROW(transpose),   ROW(slice),         ROW(concat),     ROW(matmul),
-    ROW(linear),      ROW(softmax), ROW(log_softmax), ROW(masked_fill),   ROW(layer_norm), ROW(embedding),
-    ROW(linear_tied), ROW(dropout), ROW(attention),   ROW(cross_entropy),
+    ROW(add),         ROW(sub),        ROW(mul),         ROW(div),         ROW(scale),      ROW(exp),
+    ROW(log),         ROW(tanh),       ROW(relu),        ROW(gelu),        ROW(sum),        ROW(mean),
+    ROW(max),         ROW(reshape),    ROW(transpose),   ROW(slice),       ROW(concat),     ROW(matmul),
+    ROW(linear),      ROW(softmax),    ROW(log_softmax), ROW(masked_fill), ROW(layer_norm), ROW(embedding),
+    ROW(linear_tied), ROW(linear_add), ROW(linear_gelu), ROW(dropout),     ROW(attention),  ROW(cross_entropy),
 };
 enum { N_BUILDERS = sizeof builders / sizeof *builders };
 
@@ -248,7 +250,7 @@ static void every_operation_has_cases(void **state) {
 
 #ifdef MG_HOSTILE
 static int inputs_with_gradient(hid_t file, const char *op) {
-    static const char *const names[] = {"d0", "d1", "d2"};
+    static const char *const names[] = {"d0", "d1", "d2", "d3"};
     hid_t group = H5Gopen2(file, op, H5P_DEFAULT);
     char first[64];
     H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, 0, first, sizeof first, H5P_DEFAULT);

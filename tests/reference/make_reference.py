@@ -183,6 +183,9 @@ def matrix_cases(cases):
     cases.add("linear", "one row", lambda x, w, b: x @ w + b, (5,), (5, 3), (3,))
     cases.add("linear", "more than a tile", lambda x, w, b: x @ w + b, (131, 3), (3, 2), (2,))
     cases.add("linear_tied", "rows", lambda x, w: x @ w.T, (2, 3, 5), (7, 5))
+    for note, rows in (("rows", (2, 3)), ("more than a tile", (131,)), ("one row", ())):
+        cases.add("linear_add", note, lambda r, x, w, b: r + x @ w + b, (*rows, 7), (*rows, 5), (5, 7), (7,))
+        cases.add("linear_gelu", note, lambda x, w, b: F.gelu(x @ w + b, approximate="tanh"), (*rows, 5), (5, 7), (7,))
     cases.add("linear_tied", "one row", lambda x, w: x @ w.T, (1, 3), (5, 3))
 
 

@@ -1,0 +1,31 @@
+/* y = x/2 · (1 + tanh u),  u = √(2/π) · (x + 0.044715 x³)
+ *
+ * Hendrycks & Gimpel 2016, "Gaussian error linear units", the tanh form, which is GPT-2's. (1 + tanh u)/2 is the
+ * logistic function of 2u, s = 1/(1 + e^(−2u)), which takes one exponential and loses no digits where tanh u is near
+ * −1:
+ *
+ *     y = x s,   dy/dx = s + x · s · (1 − s) · 2 du/dx,   du/dx = √(2/π) · (1 + 3 · 0.044715 x²)
+ *
+ * The formulas of mg_gelu and mg_linear_gelu. */
+#ifndef MASKGRAD_GELU_H
+#define MASKGRAD_GELU_H
+
+#include "simd.h"
+
+#define MG_GELU_SLOPE ((mg_real)0.79788456080286535588) /* √(2/π) */
+#define MG_GELU_CUBIC ((mg_real)0.044715)
+
+MG_INLINE mg_real mg_gelu_logistic(mg_real x) {
+    return 1 / (1 + mg_exp_real(-2 * MG_GELU_SLOPE * (x + MG_GELU_CUBIC * x * x * x)));
+}
+
+MG_INLINE mg_real mg_gelu_value(mg_real x) {
+    return x * mg_gelu_logistic(x);
+}
+
+MG_INLINE mg_real mg_gelu_slope(mg_real x) {
+    mg_real s = mg_gelu_logistic(x);
+    return s + x * s * (1 - s) * 2 * MG_GELU_SLOPE * (1 + 3 * MG_GELU_CUBIC * x * x);
+}
+
+#endif
