@@ -242,6 +242,7 @@ mg_status mg_h5_open(mg_h5 *h5, const char *path, mg_error *error) {
 
 void mg_h5_close(mg_h5 *h5) {
     if (h5->file >= 0) H5Fclose(h5->file);
+    H5garbage_collect(); /* its free lists: some megabytes behind a large checkpoint */
     h5->file = H5I_INVALID_HID;
     H5Eset_auto2(H5E_DEFAULT, h5->report, h5->report_to);
 }

@@ -164,7 +164,9 @@ static mg_status new_named(mg_tokenizer **tokenizer, const char *merges, size_t 
         return status;
     }
     const mg_vocabulary *tokens = &b->merges.tokens;
-    return mg_tokenizer_make(tokenizer, MG_TOKENIZER_GPT2, &mg_gpt2_row, tokens->n, tokens->token, b, error);
+    status = mg_tokenizer_make(tokenizer, MG_TOKENIZER_GPT2, &mg_gpt2_row, tokens->n, tokens->token, b, error);
+    if (status == MG_OK) mg_bpe_merges_forget_tokens(&b->merges); /* the tokenizer has them now */
+    return status;
 }
 
 mg_status mg_tokenizer_new_gpt2(mg_tokenizer **tokenizer, const char *merges, size_t length, mg_error *error) {

@@ -16,16 +16,17 @@ static size_t hash_pair(int left, int right) {
     return (size_t)(key * 0x9E3779B97F4A7C15u >> 32); /* Fibonacci hashing: the high bits are the mixed ones */
 }
 
-static mg_bpe_merge *find_place(const mg_bpe_merges *m, int left, int right) {
+/* The slot that holds the pair, or the free one where it would go. */
+static int *find_slot(const mg_bpe_merges *m, int left, int right) {
     size_t at = hash_pair(left, right) & m->mask;
-    while (m->merge[at].left >= 0 && (m->merge[at].left != left || m->merge[at].right != right))
+    while (m->slot[at] != NONE && (m->merge[m->slot[at]].left != left || m->merge[m->slot[at]].right != right))
         at = (at + 1) & m->mask;
-    return &m->merge[at];
+    return &m->slot[at];
 }
 
 int mg_bpe_merges_find(const mg_bpe_merges *m, int left, int right) {
-    const mg_bpe_merge *place = find_place(m, left, right);
-    return place->left < 0 ? NONE : place->merged;
+    int number = *find_slot(m, left, right);
+    return number == NONE ? NONE : 256 + number;
 }
 
 typedef struct reader {
@@ -97,15 +98,16 @@ static mg_status read_merge(reader *r, const char *end, mg_error *error) {
     for (int i = 0; i < 2 && status == MG_OK; i++) status = read_token(r, spelled[i], &length, &ids[i], error);
     if (status != MG_OK) return status;
 
-    mg_bpe_merge *place = find_place(r->m, ids[0], ids[1]);
-    if (place->left >= 0)
+    int *slot = find_slot(r->m, ids[0], ids[1]);
+    if (*slot != NONE)
         return refuse(r, error, "the merge of %s and %s is already in line %d", mg_quote(spelled[0]).text,
-                      mg_quote(spelled[1]).text, line_of(r, place->merged));
+                      mg_quote(spelled[1]).text, line_of(r, 256 + *slot));
     int same = mg_vocabulary_find(&r->m->tokens, (mg_token){r->m->bytes + r->used, length});
     if (same != NONE)
         return refuse(r, error, "the merge of %s and %s makes the token that line %d makes", mg_quote(spelled[0]).text,
                       mg_quote(spelled[1]).text, line_of(r, same));
-    *place = (mg_bpe_merge){ids[0], ids[1], r->m->tokens.n};
+    *slot = r->m->tokens.n - 256;
+    r->m->merge[*slot] = (mg_bpe_merge){ids[0], ids[1]};
     return add_token(r, length, error);
 }
 
@@ -152,10 +154,11 @@ static mg_status reserve(reader *r, mg_error *error) {
     for (const char *c = r->text; c < r->end; c++) lines += *c == '\n';
     while (size < 2 * lines) size *= 2;
     r->m->mask = size - 1;
-    r->m->merge = mg_alloc(size, sizeof *r->m->merge, "the merges of a tokenizer", error);
+    r->m->merge = mg_alloc(lines, sizeof *r->m->merge, "the merges of a tokenizer", error);
+    r->m->slot = mg_alloc(size, sizeof *r->m->slot, "the merges of a tokenizer", error);
     r->m->bytes = mg_alloc(256 + length + END_OF_TEXT_LENGTH, 1, "the tokens of a vocabulary", error);
-    if (!r->m->merge || !r->m->bytes) return MG_ERR_MEMORY;
-    for (size_t i = 0; i < size; i++) r->m->merge[i].left = NONE;
+    if (!r->m->merge || !r->m->slot || !r->m->bytes) return MG_ERR_MEMORY;
+    for (size_t i = 0; i < size; i++) r->m->slot[i] = NONE;
     return MG_OK;
 }
 
@@ -191,9 +194,15 @@ mg_status mg_bpe_merges_read(mg_bpe_merges *merges, const char *text, size_t len
     return status;
 }
 
-void mg_bpe_merges_free(mg_bpe_merges *merges) {
-    mg_free(merges->merge);
+void mg_bpe_merges_forget_tokens(mg_bpe_merges *merges) {
     mg_vocabulary_free(&merges->tokens);
     mg_free(merges->bytes);
+    merges->bytes = NULL;
+}
+
+void mg_bpe_merges_free(mg_bpe_merges *merges) {
+    mg_bpe_merges_forget_tokens(merges);
+    mg_free(merges->merge);
+    mg_free(merges->slot);
     *merges = (mg_bpe_merges){0};
 }

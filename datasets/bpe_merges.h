@@ -6,19 +6,22 @@
 #include "vocabulary.h"
 
 typedef struct mg_bpe_merge {
-    int left, right, merged; /* ids; left < 0: an empty place of the table */
+    int left, right; /* ids; merge number i makes the token 256 + i */
 } mg_bpe_merge;
 
 typedef struct mg_bpe_merges {
     mg_byte_alphabet alphabet;
-    mg_bpe_merge *merge;  /* a hash table with open addressing */
-    size_t mask;          /* its size, a power of two, less one */
+    mg_bpe_merge *merge;  /* in the order of their ranks */
+    int *slot;            /* open addressing: a merge's number, or -1 */
+    size_t mask;          /* how many slots there are, a power of two, less one */
     mg_vocabulary tokens; /* all that there are, in the order of their ids */
     char *bytes;          /* of the tokens, in a row */
 } mg_bpe_merges;
 
 /* See mg_tokenizer_new_gpt2; errors call the file `name`. *merges is to be freed also after a failure. */
 mg_status mg_bpe_merges_read(mg_bpe_merges *merges, const char *text, size_t length, const char *name, mg_error *error);
+/* Frees `tokens`, which finding merges does not need. */
+void mg_bpe_merges_forget_tokens(mg_bpe_merges *merges);
 void mg_bpe_merges_free(mg_bpe_merges *merges);
 /* What two tokens make, or -1. */
 int mg_bpe_merges_find(const mg_bpe_merges *merges, int left, int right);

@@ -42,6 +42,8 @@ static mg_status copy_tokens(mg_tokenizer *t, int n, const mg_token *tokens, mg_
     }
     t->bytes = mg_alloc(total, 1, "the tokens of a vocabulary", error);
     if (!t->bytes) return MG_ERR_MEMORY;
+    mg_status reserved = mg_vocabulary_reserve(&t->vocabulary, n, error);
+    if (reserved != MG_OK) return reserved;
     for (int i = 0; i < n; i++) {
         mg_token token = {t->bytes + at, tokens[i].length};
         if (token.length == 0) return mg_error_set(error, MG_ERR_INPUT, "token %d is empty", i);

@@ -23,15 +23,16 @@ static size_t find_slot(const mg_vocabulary *v, mg_token token) {
     return at;
 }
 
-static mg_status grow(mg_vocabulary *v, mg_error *error) {
-    if (v->capacity > INT_MAX / 4)
-        return mg_error_set(error, MG_ERR_INPUT, "a vocabulary of more than %d tokens is not supported", v->capacity);
-    int capacity = v->capacity ? 2 * v->capacity : 64;
+mg_status mg_vocabulary_reserve(mg_vocabulary *v, int capacity, mg_error *error) {
+    if (capacity <= v->capacity) return MG_OK;
+    if (capacity > INT_MAX / 2)
+        return mg_error_set(error, MG_ERR_INPUT, "a vocabulary of more than %d tokens is not supported", INT_MAX / 2);
     mg_token *token = mg_alloc_grow(v->token, (size_t)v->n, (size_t)capacity, sizeof *token,
                                     "the tokens of a vocabulary", error);
     if (!token) return MG_ERR_MEMORY;
     v->token = token;
-    size_t n_slots = 2 * (size_t)capacity;
+    size_t n_slots = 128;
+    while (n_slots < 2 * (size_t)capacity) n_slots *= 2;
     int *slot = mg_alloc(n_slots, sizeof *slot, "the index of a vocabulary", error);
     if (!slot) return MG_ERR_MEMORY;
     mg_free(v->slot);
@@ -45,7 +46,8 @@ static mg_status grow(mg_vocabulary *v, mg_error *error) {
 
 mg_status mg_vocabulary_add(mg_vocabulary *v, mg_token token, int *id, mg_error *error) {
     if (v->n == v->capacity) {
-        mg_status status = grow(v, error);
+        int capacity = v->capacity > INT_MAX / 2 ? INT_MAX : v->capacity ? 2 * v->capacity : 64;
+        mg_status status = mg_vocabulary_reserve(v, capacity, error);
         if (status != MG_OK) return status;
     }
     size_t at = find_slot(v, token);

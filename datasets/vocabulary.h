@@ -14,6 +14,8 @@ typedef struct mg_vocabulary {
     size_t n_slots;
 } mg_vocabulary;
 
+/* Room for that many tokens, exactly: who knows how many will come wastes nothing. */
+mg_status mg_vocabulary_reserve(mg_vocabulary *vocabulary, int capacity, mg_error *error);
 /* The number of the token; it is added if it is new. */
 mg_status mg_vocabulary_add(mg_vocabulary *vocabulary, mg_token token, int *id, mg_error *error);
 /* Its number, or -1. */

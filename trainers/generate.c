@@ -2,6 +2,7 @@
 #include "checkpoint.h"
 #include "commands.h"
 #include "generator.h"
+#include "heap.h"
 #include "ids.h"
 #include "options.h"
 #include "parallel.h"
@@ -194,6 +195,7 @@ int mg_generate_command(int argc, char **argv) {
     mg_error error;
     mg_checkpoint checkpoint;
     mg_status status = mg_checkpoint_load(path, false, &checkpoint, &error);
+    mg_heap_trim();
     if (status == MG_OK) {
         status = generate(&options, &checkpoint, &error);
         mg_checkpoint_free(&checkpoint);

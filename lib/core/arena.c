@@ -86,6 +86,7 @@ void mg_arena_reset(mg_arena *arena) {
     if (arena->newest && (arena->newest->next || arena->newest->size < arena->most)) {
         size_t size = arena->most + arena->most / 8;
         free_chunks(arena);
+        mg_heap_trim();
         add_chunk(arena, size);
     }
     arena->offset = arena->used = arena->most = 0;

@@ -1,6 +1,9 @@
 #define _DEFAULT_SOURCE /* madvise */
 #include "heap.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +23,23 @@ static void *system_allocate(size_t bytes, void *user) {
     if (unit == HUGE_PAGE) madvise(block, rounded / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
 #endif
     return block;
+}
+
+void mg_heap_fills_slowly(void *block, size_t bytes) {
+#ifdef MADV_NOHUGEPAGE
+    uintptr_t begin = ((uintptr_t)block + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    uintptr_t end = ((uintptr_t)block + bytes) / HUGE_PAGE * HUGE_PAGE;
+    if (end > begin) madvise((void *)begin, end - begin, MADV_NOHUGEPAGE);
+#else
+    (void)block;
+    (void)bytes;
+#endif
+}
+
+void mg_heap_trim(void) {
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
 }
 
 static void system_release(void *block, void *user) {

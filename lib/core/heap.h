@@ -22,6 +22,11 @@ MG_API void *mg_alloc_grow(void *block, size_t old_count, size_t new_count, size
 MG_API char *mg_strdup(const char *text, mg_error *error);
 MG_API char *mg_strndup(const char *text, size_t length, mg_error *error);
 MG_API void mg_free(void *block); /* NULL is fine */
+/* A block that fills up bit by bit: small pages, so that what is never written takes no memory. Large blocks have large
+ * pages otherwise, where the system gives them. */
+MG_API void mg_heap_fills_slowly(void *block, size_t bytes);
+/* Give what was freed back to the system: after a large file was read. */
+MG_API void mg_heap_trim(void);
 
 /* The system below the door; a test replaces it. `allocate` returns 64-byte aligned memory or NULL. */
 typedef struct mg_allocator {

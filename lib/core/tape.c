@@ -14,11 +14,11 @@ enum { SPARE_LISTS = 64 };
 struct mg_tape {
     mg_arena *arena;
     mg_node *last;
-    bool recording, walking; /* walking: in mg_backward */
+    bool recording, walking;   /* walking: in mg_backward */
     bool recycle;              /* gradients, … */
     spare *spare[SPARE_LISTS]; /* … whose memory waits here, by a hash of its size */
-    uint64_t pass;    /* the number of this call of mg_backward; never repeats in a tape's life */
-    const char *file; /* where the operation that runs now was called */
+    uint64_t pass;             /* the number of this call of mg_backward; never repeats in a tape's life */
+    const char *file;          /* where the operation that runs now was called */
     int line;
     mg_profile *profile;
     double profile_mark;

@@ -22,6 +22,8 @@ mg_status mg_kv_cache_new(mg_kv_cache **cache, const mg_gpt *gpt, mg_error *erro
         mg_kv_cache_free(c);
         return MG_ERR_MEMORY;
     }
+    mg_heap_fills_slowly(c->keys, size * sizeof(mg_real));
+    mg_heap_fills_slowly(c->values, size * sizeof(mg_real));
     *cache = c;
     return MG_OK;
 }
