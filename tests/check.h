@@ -51,6 +51,15 @@ static inline void check_less(double a, double b, const char *what, const char *
         assert_says(check_message, part);                                                                              \
     } while (0)
 
+/* `call` of an operation ends in a failure that names this file and line, the operation and `part`. */
+#define assert_operation_fails(call, operation, part)                                                                  \
+    do {                                                                                                               \
+        assert_fails(call, __FILE__ ":" CHECK_TEXT(__LINE__) ": " operation ": ");                                     \
+        assert_says(check_message, part);                                                                              \
+    } while (0)
+#define CHECK_TEXT(line) CHECK_TEXT_OF(line)
+#define CHECK_TEXT_OF(line) #line
+
 static jmp_buf check_jump __attribute__((unused));
 static char check_message[2048] __attribute__((unused));
 #ifdef MASKGRAD_ERROR_H
