@@ -185,6 +185,17 @@ static void copy_rows(ptrdiff_t n, ptrdiff_t width, const mg_real *from, ptrdiff
     for (ptrdiff_t i = 0; i < n; i++) memcpy(to + i * width, from + i * stride, (size_t)width * sizeof(mg_real));
 }
 
+/* Weights and score gradients of a query whose greatest score, and so log_sum, is infinite: those of mg_softmax. D is
+ * summed from the weights and not taken from the output: it is then exact where one key has all the weight, and what
+ * makes a score infinite meets a gradient of 0, not a rounding error. */
+static void backward_limit(ptrdiff_t n, mg_real scale, mg_real *p, mg_real *ds) {
+    mg_real D = 0;
+    for (ptrdiff_t k = 0; k < n; k++) p[k] *= scale;
+    mg_softmax_limit(n, p, p);
+    for (ptrdiff_t k = 0; k < n; k++) D += p[k] * ds[k];
+    for (ptrdiff_t k = 0; k < n; k++) ds[k] = p[k] * (ds[k] - D) * scale;
+}
+
 /* Weights and score gradients of R queries, `query` being the first and `at` its place in the tile. */
 MG_INLINE void backward_queries(const int R, const job *j, const head *a, const backward_space *w, ptrdiff_t query,
                                 ptrdiff_t at, const mg_real *out) {
@@ -198,10 +209,14 @@ MG_INLINE void backward_queries(const int R, const job *j, const head *a, const 
         mg_real D = mg_dot(j->width, dout, out + (query + r) * j->C);
         n = visible(j, a, query + r);
         if (j->o.dropout > 0) drop(j, a, query + r, n, ds);
+        if (isinf(log_sum)) {
+            backward_limit(n, scale, p, ds);
+        } else {
 #pragma omp simd
-        for (ptrdiff_t k = 0; k < mg_pad(n); k++) {
-            p[k] = mg_exp_real(p[k] * scale - log_sum);
-            ds[k] = p[k] * (ds[k] - D) * scale;
+            for (ptrdiff_t k = 0; k < mg_pad(n); k++) {
+                p[k] = mg_exp_real(p[k] * scale - log_sum);
+                ds[k] = p[k] * (ds[k] - D) * scale;
+            }
         }
         if (j->o.dropout > 0) drop(j, a, query + r, n, p);
     }

@@ -37,6 +37,7 @@ typedef struct mg_attention_options {
 } mg_attention_options;
 
 /* mg_attention(tape, qkv, options), declared in ops.h: qkv (B,T,3C) holds queries, keys and values side by side, head h
- * in columns h·d_k … of each. Returns (B,T,C), the heads' outputs side by side. */
+ * in columns h·d_k … of each. Returns (B,T,C), the heads' outputs side by side.
+ * Infinite scores weigh as in mg_softmax. */
 
 #endif

@@ -7,6 +7,7 @@
 #ifndef MASKGRAD_ATTENTION_KERNELS_H
 #define MASKGRAD_ATTENTION_KERNELS_H
 
+#include "rows.h"
 #include "simd.h"
 
 /* Macros, not functions: a vector as an argument would tie the ABI to the processor. */
@@ -113,13 +114,14 @@ MG_INLINE ptrdiff_t mg_pad(ptrdiff_t n) {
 }
 
 /* scores[0 … n) become their softmax, with zeros behind them up to mg_pad(n); returns log Σ exp(score), from which the
- * backward makes the weights again. */
+ * backward makes the weights again. Where a score is infinite, it is mg_softmax's limit. */
 MG_INLINE mg_real mg_softmax_row(ptrdiff_t n, mg_real *scores) {
     ptrdiff_t padded = mg_pad(n);
     for (ptrdiff_t j = n; j < padded; j++) scores[j] = -INFINITY;
     mg_real max = scores[0], sum = 0;
 #pragma omp simd reduction(max : max)
     for (ptrdiff_t j = 0; j < padded; j++) max = scores[j] > max ? scores[j] : max;
+    if (isinf(max)) return mg_softmax_limit(padded, scores, scores);
 #pragma omp simd reduction(+ : sum)
     for (ptrdiff_t j = 0; j < padded; j++) {
         scores[j] = mg_exp_real(scores[j] - max);

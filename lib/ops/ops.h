@@ -51,7 +51,7 @@ MG_API mg_tensor *mg_linear_add(mg_tape *tape, mg_tensor *r, mg_tensor *x, mg_te
 MG_API mg_tensor *mg_linear_gelu(mg_tape *tape, mg_tensor *x, mg_tensor *w, mg_tensor *bias);
 
 /* ---- Rows: along the last dimension ---- */
-MG_API mg_tensor *mg_softmax(mg_tape *tape, mg_tensor *x); /* a row of nothing but -inf gives 0, and gradient 0 */
+MG_API mg_tensor *mg_softmax(mg_tape *tape, mg_tensor *x); /* -inf alone gives 0; several +inf share the weight */
 MG_API mg_tensor *mg_log_softmax(mg_tape *tape, mg_tensor *x);
 /* mask broadcasts to x's shape; where it is not 0, the result is `value` and no gradient passes. */
 MG_API mg_tensor *mg_masked_fill(mg_tape *tape, mg_tensor *x, const mg_tensor *mask, mg_real value);

@@ -19,4 +19,8 @@ typedef void mg_rows_fn(mg_rows row);
 mg_tensor *mg_rowwise(mg_tape *tape, const mg_op *op, mg_tensor *x, mg_rows_fn *kernel);
 void mg_rowwise_gradient(mg_tape *tape, const mg_node *node, mg_rows_fn *kernel);
 
+/* The softmax of a row whose greatest element is infinite, where x − max says nothing: its limit. Several +inf share
+ * the weight, nothing but −inf gives 0, and a NaN makes the whole row NaN. Returns log Σ exp(x). y may be x. */
+mg_real mg_softmax_limit(ptrdiff_t n, const mg_real *x, mg_real *y);
+
 #endif

@@ -7,25 +7,30 @@
 #include "rows.h"
 #include "simd.h"
 
-/* y = 1 where x is +inf, NaN where it is NaN, else 0. */
-static void mark_infinite(mg_rows r) {
-    for (ptrdiff_t i = 0; i < r.width; i++) r.to[i] = isnan(r.x[i]) ? r.x[i] : (mg_real)(r.x[i] == (mg_real)INFINITY);
+mg_real mg_softmax_limit(ptrdiff_t n, const mg_real *x, mg_real *y) {
+    mg_real max = -(mg_real)INFINITY, sum = 0;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        max = x[i] > max ? x[i] : max;
+        y[i] = isnan(x[i]) ? x[i] : (mg_real)(x[i] == (mg_real)INFINITY);
+        sum += y[i];
+    }
+    for (ptrdiff_t i = 0; i < n && sum != 0; i++) y[i] /= sum;
+    return isnan(sum) ? sum : max;
 }
 
 MG_KERNEL static void forward(mg_rows r) {
     mg_real max = -(mg_real)INFINITY, sum = 0;
 #pragma omp simd reduction(max : max)
     for (ptrdiff_t i = 0; i < r.width; i++) max = r.x[i] > max ? r.x[i] : max;
-    if (max == (mg_real)INFINITY) {
-        mark_infinite(r);
-    } else {
-        const mg_real shift = max == -(mg_real)INFINITY ? 0 : max;
-#pragma omp simd
-        for (ptrdiff_t i = 0; i < r.width; i++) r.to[i] = mg_exp_real(r.x[i] - shift);
+    if (isinf(max)) {
+        mg_softmax_limit(r.width, r.x, r.to);
+        return;
     }
+#pragma omp simd
+    for (ptrdiff_t i = 0; i < r.width; i++) r.to[i] = mg_exp_real(r.x[i] - max);
 #pragma omp simd reduction(+ : sum)
     for (ptrdiff_t i = 0; i < r.width; i++) sum += r.to[i];
-    const mg_real inverse = sum == 0 ? 0 : 1 / sum;
+    const mg_real inverse = 1 / sum;
 #pragma omp simd
     for (ptrdiff_t i = 0; i < r.width; i++) r.to[i] *= inverse;
 }

@@ -126,6 +126,45 @@ static void nan_in_the_future_changes_no_bit_of_the_past(void **state) {
             for (ptrdiff_t cut = 0; cut<shapes[i].T; cut += shapes[i].T> 20 ? 13 : 1) poison(shapes[i], lookahead, cut);
 }
 
+/* Scores that overflow, +inf for two keys of token 3 and -inf for the only key of token 0, weigh as mg_softmax says,
+ * with finite gradients. The rows that meet no infinity keep their bits. */
+static void infinite_scores_take_the_limit(void **state) {
+    (void)state;
+    const mg_real huge = sizeof huge == sizeof(float) ? (mg_real)1e30 : (mg_real)1e200;
+    shape s = {1, 6, 4, 2};
+    mg_tape *tape = mg_tape_new(NULL);
+    mg_tensor *tame = random_leaf(tape, 0, 3, (ptrdiff_t[]){1, s.T, 3 * s.C});
+    for (ptrdiff_t t = 0; t < s.T; t++) tame->data[t * 3 * s.C] = 0; /* what is huge in a key then adds 0 */
+    mg_tensor *inputs[2], *outputs[2], *rows = mg_constant(tape, 3, (ptrdiff_t[]){1, s.T, s.C});
+    for (int i = 0; i < 2; i++) {
+        mg_tensor *x = inputs[i] = mg_leaf(tape, 3, tame->dim);
+        memcpy(x->data, tame->data, (size_t)mg_size(x) * sizeof(mg_real));
+        x->data[0] = x->data[3 * 3 * s.C] = huge;
+        x->data[s.C] = -huge;
+        x->data[3 * s.C + s.C] = x->data[2 * 3 * s.C + s.C] = huge;
+        outputs[i] = i == 0 ? fused(tape, x, s, (int[]){0, 0}, 1) : textbook(tape, x, s, (int[]){0, 0}, 1);
+    }
+    mg_tensor *y = outputs[0], *clean = fused(tape, tame, s, (int[]){0, 0}, 1);
+    for (ptrdiff_t i = 0; i < mg_size(y); i++) {
+        assert_close(y->data[i], outputs[1]->data[i], TOLERANCE);
+        ptrdiff_t t = i / s.C;
+        bool infinite = i % s.C < s.C / 2 && (t == 0 || t == 3);
+        if (!infinite) assert_true(y->data[i] == clean->data[i]);
+        rows->data[i] = infinite ? (mg_real)(i + 1) : 0;
+    }
+    const mg_real *v = tame->data + 2 * s.C;
+    for (ptrdiff_t d = 0; d < s.C / 2; d++) {
+        assert_true(y->data[d] == 0);
+        assert_close(y->data[3 * s.C + d], (v[3 * s.C + d] + v[2 * 3 * s.C + d]) / 2, TOLERANCE);
+    }
+    for (int i = 0; i < 2; i++) mg_backward(tape, mg_sum(tape, mg_mul(tape, outputs[i], rows), MG_ALL_AXES));
+    for (ptrdiff_t i = 0; i < mg_size(tame); i++) {
+        double expected = (double)inputs[1]->grad[i];
+        assert_close(inputs[0]->grad[i], expected, TOLERANCE * fmax(1, fabs(expected)));
+    }
+    mg_tape_free(tape);
+}
+
 /* A loss of the first rows gives exactly no gradient to what they must not see, and some to all they may. */
 static void the_gradient_stops_at_the_mask(void **state) {
     (void)state;
@@ -239,6 +278,7 @@ int main(void) {
         cmocka_unit_test(the_fused_path_equals_the_textbook),
         cmocka_unit_test(without_a_list_every_head_is_causal),
         cmocka_unit_test(nan_in_the_future_changes_no_bit_of_the_past),
+        cmocka_unit_test(infinite_scores_take_the_limit),
         cmocka_unit_test(the_gradient_stops_at_the_mask),
         cmocka_unit_test(capturing_is_exact_and_harmless),
         cmocka_unit_test(cached_queries_see_their_whole_past),
