@@ -102,7 +102,7 @@ static void forward_tile(void *context, ptrdiff_t tile, void *workspace) {
  * same order. Cutting dW itself into tiles instead would read dy and x from far away again, by narrow slices of their
  * rows. A wide W is taken a panel of outputs at a time, which bounds the buffers. With a single group of rows there is
  * nothing to add up, and dx and dW are cut along the inputs. */
-enum { PANEL_ELEMENTS = 1 << 20, TILE_INPUTS = 128, ADDING_ELEMENTS = 1 << 14 };
+enum { PANEL_ELEMENTS = 1 << 20, TILE_INPUTS = 64, /* at least */ ADDING_ELEMENTS = 1 << 14 };
 
 /* dW as a plain matrix: (in,panel), tied (panel,in). */
 typedef struct share {
@@ -233,7 +233,8 @@ static void backward_panel(job *j) {
 /* How the work is cut, and the memory for the groups' shares. */
 static void plan_backward(job *j, mg_tape *tape) {
     j->tile_rows = tile_rows(j->n, 2);
-    ptrdiff_t groups = mg_tile_count(j->n, j->tile_rows), parts = groups > 1 ? 1 : mg_tile_count(j->in, TILE_INPUTS);
+    ptrdiff_t groups = mg_tile_count(j->n, j->tile_rows), parts = 1;
+    if (groups == 1) parts = j->in < TILE_INPUTS ? 1 : 2 * mg_tile_count(j->in, 4 * TILE_INPUTS);
     j->tile_in = mg_tile_count(j->in, parts);
     j->panel.end = j->in > PANEL_ELEMENTS / 64 ? 64 : PANEL_ELEMENTS / j->in;
     if (j->panel.end > j->out) j->panel.end = j->out;
