@@ -5,6 +5,7 @@
 #include "experiment_commands.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,6 +63,7 @@ static void print_commands(FILE *out) {
 
 int main(int argc, char **argv) {
     mg_set_failure_handler(fail, NULL);
+    signal(SIGXFSZ, SIG_IGN); /* a file that grows beyond the limit is an error like a full disk, told by name */
     if (argc < 2) {
         print_commands(stderr);
         return 2;

@@ -64,6 +64,15 @@ static double share(const grammar_verdict *v, int part) {
     return v->sentences[part] ? (double)v->grammatical[part] / v->sentences[part] : NAN;
 }
 
+/* "98.4%", or a dash where there is no whole sentence. */
+static const char *percent(char *text, size_t size, double part) {
+    if (isnan(part))
+        snprintf(text, size, "-");
+    else
+        snprintf(text, size, "%.1f%%", 100 * part);
+    return text;
+}
+
 static grammar_verdict judge(const mg_grammar *grammar, const writing *w) {
     grammar_verdict v = {{0}, {0}};
     for (int sample = 0; sample < SAMPLES; sample++) {
@@ -88,8 +97,10 @@ static void check_grammar(mg_lab *lab, const lab_training *training, const mg_co
     for (int i = 0; i < N_MODELS; i++) {
         grammar_verdict v = judge(corpus->grammar, &w[i]);
         first[i] = share(&v, 0);
-        lab_table_row(table, "%s\t%d of %d\t%.1f%%\t%d of %d\t%.1f%%", training->variant[i].name, v.grammatical[0],
-                      v.sentences[0], 100 * share(&v, 0), v.grammatical[1], v.sentences[1], 100 * share(&v, 1));
+        char before[16], after[16];
+        lab_table_row(table, "%s\t%d of %d\t%s\t%d of %d\t%s", training->variant[i].name, v.grammatical[0],
+                      v.sentences[0], percent(before, sizeof before, share(&v, 0)), v.grammatical[1], v.sentences[1],
+                      percent(after, sizeof after, share(&v, 1)));
     }
     lab_table_end(table,
                   "After the first window the unmasked model may write well: a full window's last position is the "

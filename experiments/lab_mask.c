@@ -201,8 +201,10 @@ static void show_leaks(mg_lab *lab, const rows *r) {
         (lab_axes){.x = "query", .y = "weight on forbidden keys", .y_from_zero = true});
     lab_line(figure, LAB_MASKED, lab_mask_names[MINUS_INFINITY], N, query, r->leaked[MINUS_INFINITY]);
     lab_line(figure, LAB_UNMASKED, lab_mask_names[ZERO_BEFORE], N, query, r->leaked[ZERO_BEFORE]);
-    lab_figure_end(figure, "The earlier the query, the more of its keys are future, and the more a mask of 0 lets "
-                           "through. The last query sees everything by right. With −∞ nothing passes anywhere.");
+    lab_figure_end(figure,
+                   "The earlier the query, the more of its keys are future. A mask of 0 lets through what their "
+                   "weights add up to, whatever that is; the last query sees everything by right. With −∞ "
+                   "nothing passes anywhere.");
 
     figure = lab_figure_begin(lab, "sums", "Do the weights of a row sum to 1?",
                               (lab_axes){.x = "query", .y = "sum of the weights", .y_from_zero = true});
