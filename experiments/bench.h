@@ -16,8 +16,8 @@ typedef struct bench_phase {
 
 typedef struct bench_result {
     bench_phase train, cached, uncached; /* cached has no name if the model looks ahead: a cache would be wrong */
-    double
-        peak_gflops; /* of 1024³ products, one a thread at the same time: the best before, among and after the steps */
+    /* Of 1024³ products, one a thread at the same time: the best before, among and after the steps. */
+    double peak_gflops;
     double gemv_gb_per_second; /* how fast a matrix-vector product reads a matrix as large as the model */
     size_t parameter_bytes, optimiser_bytes, activation_bytes;
     mg_profile profile; /* of profile_steps steps */

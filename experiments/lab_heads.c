@@ -93,17 +93,17 @@ static void fill_uniform(int T, int lookahead, mg_real *map) {
 #define MOSTLY 0.5  /* half of the weight or more */
 #define BROADLY 0.8 /* of the entropy of the uniform head */
 
-static const char *name_head(const head_numbers *n, double uniform_entropy) {
-    if (n->offset[1] >= MOSTLY) return "previous-token";
-    if (n->offset[0] >= MOSTLY) return "self";
-    if (n->n_duplicates >= 3 && n->duplicate >= MOSTLY) return "duplicate-token";
-    if (n->first >= MOSTLY) return "sink";
-    if (n->entropy >= BROADLY * uniform_entropy) return "broad";
-    return "mixed";
-}
+typedef enum name { PREVIOUS_TOKEN, SELF, DUPLICATE_TOKEN, SINK, BROAD, MIXED, N_NAMES } name;
+static const char *const names[N_NAMES] = {"previous-token", "self", "duplicate-token", "sink", "broad", "mixed"};
 
-static const char *const names[] = {"previous-token", "self", "duplicate-token", "sink", "broad", "mixed"};
-enum { N_NAMES = sizeof names / sizeof *names };
+static name name_of(const head_numbers *n, double uniform_entropy) {
+    if (n->offset[1] >= MOSTLY) return PREVIOUS_TOKEN;
+    if (n->offset[0] >= MOSTLY) return SELF;
+    if (n->n_duplicates >= 3 && n->duplicate >= MOSTLY) return DUPLICATE_TOKEN;
+    if (n->first >= MOSTLY) return SINK;
+    if (n->entropy >= BROADLY * uniform_entropy) return BROAD;
+    return MIXED;
+}
 
 static void tell_rules(mg_lab *lab) {
     lab_texts(lab, "The names, by the first rule that holds", 1, (const char *const[]){"rules"},
@@ -125,7 +125,7 @@ static void check_ruler(mg_lab *lab) {
     head_numbers uniform = measure_map(T, map, NULL);
     lab_check_near(lab, "uniform causal head, T = 8: mean distance", uniform.distance, 1.75, 1e-6, "tokens");
     lab_check_near(lab, "uniform causal head, T = 8: entropy", uniform.entropy, 1.325575, 1e-6, "nats");
-    lab_check_same_text(lab, "uniform head is called", name_head(&uniform, uniform.entropy), "broad");
+    lab_check_same_text(lab, "uniform head is called", names[name_of(&uniform, uniform.entropy)], "broad");
 
     static const int ids[T] = {0, 1, 2, 0, 1, 2, 0, 1};
     mg_real previous[T * T] = {0}, sink[T * T] = {0}, duplicate[T * T] = {0};
@@ -136,11 +136,13 @@ static void check_ruler(mg_lab *lab) {
     }
     head_numbers n = measure_map(T, previous, ids);
     lab_check_zero(lab, "head of one key a query: entropy", n.entropy, "nats");
-    lab_check_same_text(lab, "head of the token before is called", name_head(&n, uniform.entropy), "previous-token");
+    lab_check_same_text(lab, "head of the token before is called", names[name_of(&n, uniform.entropy)],
+                        "previous-token");
     n = measure_map(T, sink, ids);
-    lab_check_same_text(lab, "head of token 0 is called", name_head(&n, uniform.entropy), "sink");
+    lab_check_same_text(lab, "head of token 0 is called", names[name_of(&n, uniform.entropy)], "sink");
     n = measure_map(T, duplicate, ids);
-    lab_check_same_text(lab, "head of earlier copies is called", name_head(&n, uniform.entropy), "duplicate-token");
+    lab_check_same_text(lab, "head of earlier copies is called", names[name_of(&n, uniform.entropy)],
+                        "duplicate-token");
 }
 
 /* ---- All heads, on several texts ---- */
@@ -353,12 +355,12 @@ static void show_table(mg_lab *lab, const maps *m, const head_numbers *uniform) 
                                        "layer\thead\tdistance\ts.e.\tentropy\ts.e.\ttoken 0\ts.e.\tname");
     int counts[N_NAMES] = {0};
     for (ptrdiff_t h = 0; h < n_heads(m); h++) {
-        const char *name = name_head(&m->numbers[h], uniform->entropy);
-        for (int i = 0; i < N_NAMES; i++) counts[i] += strcmp(name, names[i]) == 0;
+        name its = name_of(&m->numbers[h], uniform->entropy);
+        counts[its]++;
         lab_table_row(table, "%td\t%td\t%.3f\t%s\t%.3f\t%s\t%.3f\t%s\t%s", h / m->n_head, h % m->n_head,
                       m->distance[h].mean, error_text(lab, m, m->distance[h].error), m->entropy[h].mean,
                       error_text(lab, m, m->entropy[h].error), m->first[h].mean, error_text(lab, m, m->first[h].error),
-                      name);
+                      names[its]);
     }
     lab_table_end(
         table,

@@ -1,13 +1,6 @@
 # bench: it measures every kind of model, and takes no flag that it does not use.
 maskgrad=$1
-set -u
-folder=$(mktemp -d)
-trap 'rm -r "$folder"' EXIT
-cd "$folder" || exit 1
-fail() {
-    echo "FAIL: $*" >&2
-    exit 1
-}
+. "$(dirname "$0")/../tools/lab.bash"
 small="--steps 2 --n-layer 1 --n-head 2 --n-embd 32 --block-size 16 --batch-size 2"
 
 # shellcheck disable=SC2086

@@ -1,19 +1,9 @@
 # lab attention: the sum by hand, the maps of two models one mask apart, of a checkpoint, and the entropies.
 maskgrad=$1
-set -u
-folder=$(mktemp -d)
-trap 'rm -r "$folder"' EXIT
-cd "$folder" || exit 1
-fail() {
-    echo "FAIL: $*" >&2
-    exit 1
-}
-passes() { # passes FOLDER: every verdict of its summary is pass
-    [ "$(grep -c ',pass$' "$1/summary.csv")" -eq $(($(wc -l <"$1/summary.csv") - 1)) ] || fail "$1: a check does not pass"
-}
+. "$(dirname "$0")/../tools/lab.bash"
 "$maskgrad" lab attention --quick >out.txt 2>err.txt || fail "lab attention: status $?: $(cat err.txt)"
 run=runs/lab-attention
-passes $run
+all_pass $run
 for name in sum layer-0 layer-1 heads entropy entropies; do [ -s $run/$name.csv ] || fail "$name.csv is missing"; done
 grep 'down' $run/sum.csv | grep -q -e '-inf' || fail "the future's score is not -inf"
 
@@ -28,14 +18,14 @@ broken mask
 "$maskgrad" train --data "$2/datasets/data/sentences.csv" --grammar-size 2000 --max-iters 3 --eval-iters 1 --n-head 3 \
     --n-embd 24 --leak 1.2:1 --out-dir leaky >out.txt 2>&1 || fail "train: $(cat out.txt)"
 "$maskgrad" lab attention --quick --checkpoint leaky --out-dir looked >out.txt 2>&1 || fail "--checkpoint: $(cat out.txt)"
-passes looked
+all_pass looked
 [ -s looked/layer-1.csv ] || fail "no map of the checkpoint's second layer"
 broken sum --checkpoint leaky
 broken scale --checkpoint leaky
 word=$(sed -n 's/^start,\([^,]*\),.*/\1/p' "$2/datasets/data/sentences.csv" | head -1)
 "$maskgrad" lab attention --quick --checkpoint leaky --prompt "$word $word" --out-dir said >out.txt 2>&1 ||
     fail "--prompt: $(cat out.txt)"
-passes said
+all_pass said
 grep -q "prompt" said/report.html || fail "the report does not tell the prompt"
 "$maskgrad" lab attention --quick --checkpoint leaky --prompt "xyzzy" --out-dir said >out.txt 2>&1 &&
     fail "a word that is not there"

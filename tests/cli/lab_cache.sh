@@ -1,17 +1,6 @@
 # lab cache: it passes, writes what it promises, works on masked and unmasked checkpoints, and a spoilt lab says so.
 maskgrad=$1
-set -u
-folder=$(mktemp -d)
-trap 'rm -r "$folder"' EXIT
-cd "$folder" || exit 1
-fail() {
-    echo "FAIL: $*" >&2
-    exit 1
-}
-all_pass() { # FOLDER: no verdict but pass
-    [ "$(grep -c ',pass$' "$1/summary.csv")" -eq $(($(wc -l <"$1/summary.csv") - 1)) ] ||
-        fail "$1: $(grep -v ',pass$' "$1/summary.csv" | tail -n +2)"
-}
+. "$(dirname "$0")/../tools/lab.bash"
 
 "$maskgrad" lab cache --quick --out-dir run >out.txt 2>err.txt || fail "status $?: $(tail -1 err.txt) $(grep -A2 FAIL out.txt)"
 all_pass run

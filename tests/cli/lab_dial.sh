@@ -1,13 +1,6 @@
 # lab dial: six masks, from causal to none, and one leaky head. A narrow model learns fast enough for a test.
 maskgrad=$1
-set -u
-folder=$(mktemp -d)
-trap 'rm -r "$folder"' EXIT
-cd "$folder" || exit 1
-fail() {
-    echo "FAIL: $*" >&2
-    exit 1
-}
+. "$(dirname "$0")/../tools/lab.bash"
 small="--quick --n-layer 1 --n-head 2 --n-embd 32 --lr 1e-2 --eval-interval 100 --eval-iters 2"
 # shellcheck disable=SC2086
 "$maskgrad" lab dial $small >out.txt 2>err.txt || fail "lab dial: status $?: $(cat err.txt) $(grep -A2 FAIL out.txt)"
@@ -15,7 +8,7 @@ small="--quick --n-layer 1 --n-head 2 --n-embd 32 --lr 1e-2 --eval-interval 100 
     fail "progress is wider than 80 columns: $(cat err.txt)"
 grep -q "loss [0-9.]* (.*) to [0-9.]* (.*)" err.txt || fail "no losses in the progress: $(cat err.txt)"
 run=runs/lab-dial
-[ "$(grep -c ',pass$' $run/summary.csv)" -eq $(($(wc -l <$run/summary.csv) - 1)) ] || fail "a check does not pass"
+all_pass $run
 for name in curves losses ends; do [ -s $run/$name.csv ] || fail "$name.csv is missing"; done
 [ "$(wc -l <$run/losses.csv)" -eq 7 ] || fail "the table has no row for each of six masks"
 

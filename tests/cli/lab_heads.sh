@@ -1,16 +1,6 @@
 # lab heads: it passes, writes what it promises, works on checkpoints and prompts, and a spoilt lab says so.
 maskgrad=$1 source=$2
-set -u
-folder=$(mktemp -d)
-trap 'rm -r "$folder"' EXIT
-cd "$folder" || exit 1
-fail() {
-    echo "FAIL: $*" >&2
-    exit 1
-}
-all_pass() { # FOLDER: no verdict but pass
-    [ "$(grep -c ',pass$' "$1/summary.csv")" -eq $(($(wc -l <"$1/summary.csv") - 1)) ] || fail "$1: a check does not pass"
-}
+. "$(dirname "$0")/../tools/lab.bash"
 
 "$maskgrad" lab heads --quick --out-dir run >out.txt 2>err.txt || fail "status $?: $(tail -1 err.txt)"
 all_pass run

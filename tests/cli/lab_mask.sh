@@ -1,13 +1,6 @@
 # lab mask, as a user runs it: what it prints, what it writes, and that a spoilt lab says so.
 maskgrad=$1
-set -u
-folder=$(mktemp -d)
-trap 'rm -r "$folder"' EXIT
-cd "$folder" || exit 1
-fail() {
-    echo "FAIL: $*" >&2
-    exit 1
-}
+. "$(dirname "$0")/../tools/lab.bash"
 
 "$maskgrad" lab >list.txt || fail "lab without a name: status $?"
 grep -q '^  mask  *Why does a mask put' list.txt || fail "the list does not tell the question of lab mask"
@@ -28,7 +21,7 @@ grep -q '░' out.txt || fail "no shading in a UTF-8 locale"
 
 run=runs/lab-mask
 [ "$(head -1 $run/summary.csv)" = check,expected,observed,verdict ] || fail "the header of summary.csv"
-[ "$(grep -c ',pass$' $run/summary.csv)" -eq $(($(wc -l <$run/summary.csv) - 1)) ] || fail "a check does not pass"
+all_pass $run
 for name in row weights leak sums extremes; do [ -s $run/$name.csv ] || fail "$name.csv is missing"; done
 if command -v gnuplot >/dev/null; then
     for name in row weights leak sums; do

@@ -1,16 +1,9 @@
 # lab multihead: it passes, writes what it promises, and a spoilt lab says so.
 maskgrad=$1
-set -u
-folder=$(mktemp -d)
-trap 'rm -r "$folder"' EXIT
-cd "$folder" || exit 1
-fail() {
-    echo "FAIL: $*" >&2
-    exit 1
-}
+. "$(dirname "$0")/../tools/lab.bash"
 
 "$maskgrad" lab multihead --quick --out-dir run >out.txt 2>err.txt || fail "status $?: $(tail -1 err.txt) $(grep -A2 FAIL out.txt)"
-[ "$(grep -c ',pass$' run/summary.csv)" -eq $(($(wc -l <run/summary.csv) - 1)) ] || fail "a check does not pass"
+all_pass run
 for name in wiring loss maps variants; do [ -s run/$name.csv ] || fail "$name.csv is missing"; done
 [ -s run/report.html ] || fail "no report"
 

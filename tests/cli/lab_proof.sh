@@ -1,19 +1,9 @@
 # lab proof: causal models, bands of lookahead, a planted leak, and checkpoints.
 maskgrad=$1
-set -u
-folder=$(mktemp -d)
-trap 'rm -r "$folder"' EXIT
-cd "$folder" || exit 1
-fail() {
-    echo "FAIL: $*" >&2
-    exit 1
-}
-passes() { # passes FOLDER: every verdict of its summary is pass
-    [ "$(grep -c ',pass$' "$1/summary.csv")" -eq $(($(wc -l <"$1/summary.csv") - 1)) ] || fail "$1: a check does not pass"
-}
+. "$(dirname "$0")/../tools/lab.bash"
 for seed in 1337 1 2; do
     "$maskgrad" lab proof --quick --seed $seed >out.txt 2>err.txt || fail "seed $seed: status $?: $(cat err.txt)"
-    passes runs/lab-proof
+    all_pass runs/lab-proof
 done
 for name in late perturbation gradient bands band; do [ -s runs/lab-proof/$name.csv ] || fail "$name.csv is missing"; done
 awk -F, 'NR > 1 && ($3 != $4 || $3 != $5 || $3 != $6) {exit 1}' runs/lab-proof/bands.csv || fail "the bands' table"
@@ -29,7 +19,7 @@ for mask in "--mask causal" "--lookahead 2" "--leak 1.2:1" "--mask none"; do
     "$maskgrad" train --data "$2/datasets/data/sentences.csv" --grammar-size 2000 --max-iters 3 --eval-iters 1 \
         --n-embd 24 $mask --out-dir model --force >out.txt 2>&1 || fail "train $mask: $(cat out.txt)"
     "$maskgrad" lab proof --quick --checkpoint model --out-dir looked >out.txt 2>&1 || fail "$mask: $(cat out.txt)"
-    passes looked
+    all_pass looked
     [ -s looked/checkpoint.csv ] || fail "$mask: no matrix of the checkpoint"
 done
 grep -q 'checkpoint: how far ahead' looked/summary.csv || fail "an unmasked checkpoint is taken for a causal one"

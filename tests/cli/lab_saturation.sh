@@ -1,16 +1,9 @@
 # lab saturation: random rows against known numbers, and six models.
 maskgrad=$1
-set -u
-folder=$(mktemp -d)
-trap 'rm -r "$folder"' EXIT
-cd "$folder" || exit 1
-fail() {
-    echo "FAIL: $*" >&2
-    exit 1
-}
+. "$(dirname "$0")/../tools/lab.bash"
 "$maskgrad" lab saturation --quick >out.txt 2>err.txt || fail "status $?: $(cat err.txt) $(grep -A2 FAIL out.txt)"
 run=runs/lab-saturation
-[ "$(grep -c ',pass$' $run/summary.csv)" -eq $(($(wc -l <$run/summary.csv) - 1)) ] || fail "a check does not pass"
+all_pass $run
 for name in jacobian saturated rows loss loss-gpt2 entropy gradients training; do
     [ -s $run/$name.csv ] || fail "$name.csv is missing"
 done
