@@ -34,7 +34,7 @@ static mg_status allocate(mg_generator *g, bool use_cache, mg_error *error) {
     return use_cache ? mg_kv_cache_new(&g->cache, g->gpt, error) : MG_OK;
 }
 
-/* A pass holds some 18 numbers a token and unit of width. A long prompt goes through a large model in parts, so that
+/* A pass holds at most 18 numbers a token and unit of width. A long prompt goes through a large model in parts, so that
  * the weights are what takes the memory. */
 static ptrdiff_t chunk_size(const mg_gpt_config *config) {
     enum { BYTES = 3 << 19, SMALLEST = 28 };
