@@ -7,7 +7,7 @@
  *         lab_check_zero(lab, "mass on forbidden keys", leaked);
  *         lab_figure *f = lab_figure_begin(lab, "leak", "Mass on the future", (lab_axes){.x = "row", .y = "mass"});
  *         lab_line(f, LAB_MASKED, "masked", n, NULL, mass);
- *         lab_figure_end(f, "The blue line lies on 0.");
+ *         lab_figure_end(f, "With -inf the line has to lie on 0.");
  *         return MG_OK;
  *     }
  *
@@ -105,7 +105,9 @@ double lab_fit_power(lab_figure *figure, lab_colour colour, const char *label, i
 /* A labelled dashed line at a height that something must not cross, or at a place. */
 void lab_floor(lab_figure *figure, const char *label, double y);
 void lab_vertical(lab_figure *figure, const char *label, double x);
-/* What to look at: the sentence below the picture, which also is its text for who cannot see it. */
+/* What to look at: the sentence below the picture, which also is its text for who cannot see it. It stands below any
+ * run's picture, on the terminal and in the report: it says what theory expects and where to look, not what came out,
+ * which is a check's to say, and it names no colour and no side of the page. */
 void lab_figure_end(lab_figure *figure, const char *format, ...) MG_PRINTF(2, 3);
 
 /* ---- Heat maps ---- */

@@ -285,12 +285,11 @@ static void show_maps(mg_lab *lab, const study *s, const outcome *all, int n) {
                                        .column_labels = columns,
                                        .masked = true,
                                        .lookahead = MG_LOOKAHEAD_ALL});
-    lab_heatmap_end(
-        map,
-        "Half the sum of the absolute differences of a row, mean over rows and %d texts: 0 is the same "
-        "map (white), 1 another one altogether. What stands before the removal does not move at all; maps of "
-        "a block that is not there do not exist.",
-        s->n_maps);
+    lab_heatmap_end(map,
+                    "Half the sum of the absolute differences of a row, mean over rows and %d texts: 0 is the same "
+                    "map, 1 another one altogether. What stands before the removal cannot know of it and has to be "
+                    "exactly 0; maps of a block that is not there do not exist.",
+                    s->n_maps);
 }
 
 static void show_table(mg_lab *lab, const study *s, const outcome *all, int n, double whole) {

@@ -76,8 +76,9 @@ static void worked_example(mg_lab *lab) {
     for (int k = 0; k < D_K; k++) far = fmax(far, fabs((double)row.output[k] - output[k]));
     lab_table_row(table, "sum\t\t%.4f\t\t(%.4f, %.4f)", weights[0] + weights[1] + weights[2], output[0], output[1]);
     lab_table_row(table, "mg_attention\t\t\t\t(%.4f, %.4f)", (double)row.output[0], (double)row.output[1]);
-    lab_table_end(table, "The word “down” is the future of “sat”: its score is −∞, its weight 0, and its value, large "
-                         "as it is, does not come in. What remains is a weighted average of three values.");
+    lab_table_end(table,
+                  "The word “down” is the future of “sat”: under the mask its score is −∞, its weight exp(−∞) = 0, and "
+                  "its value, large as it is, must not come in. What remains is a weighted average of three values.");
     lab_check_below(lab, "the row by hand: distance from mg_attention", far, 1e-5, "");
 }
 
@@ -248,12 +249,10 @@ static void show_two(mg_lab *lab, const view views[N_MODELS]) {
         for (int head = 0; head < c->n_head; head++)
             for (int i = 0; i < N_MODELS; i++) panel(map, &views[i], layer, head);
         if (layer == 0)
-            lab_heatmap_end(map,
-                            "A row is a query and sums to 1. Masked, a row ends at the diagonal: the first token "
-                            "can only look at itself. Not masked, weight may lie anywhere; a bright line one place "
-                            "right of the diagonal is a head that reads the next token, which is the label. The last "
-                            "token has nothing to "
-                            "its right, and its row shows it.");
+            lab_heatmap_end(map, "A row is a query and sums to 1. Masked, a row ends at the diagonal: the first token "
+                                 "can only look at itself. Not masked, weight may lie anywhere; strong cells one place "
+                                 "right of the diagonal are a head that reads the next token, which is the label. The "
+                                 "last token has nothing to its right: compare its row.");
         else
             lab_heatmap_end(map, "The same text, layer %d.", layer);
     }
@@ -346,8 +345,8 @@ static void entropy_of_rows(mg_lab *lab) {
     lab_scores_lines(figure, s.entropy);
     lab_floor(figure, "ln 6: all six keys alike", log(LAB_SCORE_TOKENS));
     lab_figure_end(figure, "Queries and keys are random, six of each, nothing is masked. A product of d_k numbers has "
-                           "variance d_k; divided by √d_k its variance is 1, and rows are as flat at 1024 as at 4. "
-                           "Undivided, one key takes all.");
+                           "variance d_k; divided by √d_k its variance is 1 at every d_k, and rows should be as flat "
+                           "at 1024 as at 4. Undivided, look how near to 0 the line comes: there one key takes all.");
     lab_table *table = lab_table_begin(lab, "entropies", "Mean entropy of a row, and its standard error",
                                        "d_k\trows\tscaled\ts.e.\tunscaled\ts.e. ");
     for (int w = 0; w < LAB_N_WIDTHS; w++)
@@ -383,7 +382,7 @@ mg_status lab_attention(mg_lab *lab, mg_error *error) {
     entropy_of_rows(lab);
     lab_exercise(lab, "In the table, change the value of “down”. Which cells change? And which if nothing is masked?");
     lab_exercise(lab, "Double all queries of the table. What happens to the weights, and to the output? And tenfold?");
-    lab_exercise(lab, "The entropy of six equal weights is ln 6 = 1.79. Why do scaled rows have 1.47, and not that?");
+    lab_exercise(lab, "The entropy of six equal weights is ln 6 = 1.79. Why do scaled rows have less, about 1.5?");
     lab_exercise(lab, "Train a model of your own and look into it: maskgrad lab attention --checkpoint RUN --prompt "
                       "TEXT. What does head 0 of layer 0 look at?");
     lab_source(lab, "Vaswani et al. 2017, “Attention Is All You Need”, section 3.2.1 and its footnote on the variance "

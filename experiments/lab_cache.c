@@ -114,9 +114,8 @@ static void show_equality(mg_lab *lab, const equality *e, mg_kv_cache *cache) {
         lab_table_row(table, "%s\t%d\t%.2g", chunkings[i].name, passes, largest);
     }
     lab_floor(figure, "tolerance", tolerance(e));
-    lab_figure_end(figure,
-                   "The differences are those of float32 sums taken in another order (points at exactly 0 are not "
-                   "drawn). They do not grow along the text: nothing that is kept goes stale.");
+    lab_figure_end(figure, "Sums of float32 taken in another order differ in their last digits (points at exactly 0 "
+                           "are not drawn). If what is kept went stale, the differences would grow along the text.");
     lab_table_end(table, "The largest difference of a logit over all %d positions and %d tokens of the vocabulary.",
                   e->T, e->V);
     lab_check_below(lab, "cached and uncached logits, any chunks: largest difference", worst, tolerance(e), "");

@@ -160,12 +160,12 @@ static void run(mg_lab *lab, stand *s, int longest, bool own) {
         "without it the whole triangle of n(n+1)/2, of which only the last row is new.");
     exponents attention = picture(
         lab, costs, offsetof(cost, attention), "attention", "Time of attention alone, on one thread", "seconds",
-        "The operation that grows. A short row is done before the fixed cost of starting is earned back, so "
-        "exponents of time come out below those of the counts. Fastest of several repeats.");
+        "The operation that grows. A short row may be done before the fixed cost of starting is earned back; exponents "
+        "of time then come out below those of the counts. Fastest of several repeats.");
     exponents whole = picture(
         lab, costs, offsetof(cost, seconds), "time", "Time of the n-th token, on one thread", "seconds",
-        "With the cache a + b·n: nearly flat as long as the matrix products of one token are most of the work. "
-        "Without it a·n + b·n²/2: from n to n² as attention takes over.");
+        "With the cache the time should go as a + b·n: nearly flat as long as the matrix products of one token are "
+        "most of the work. Without it as a·n + b·n²/2: from n to n² as attention takes over.");
     show_table(lab, c, costs);
     check_counts(lab, c, costs, counted);
     lab_note(lab,

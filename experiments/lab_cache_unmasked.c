@@ -82,12 +82,11 @@ static void show_keys(mg_lab *lab, const lab_subject *masked, const lab_subject 
         (lab_axes){.x = "layer", .y = "change, relative to the key", .y_from_zero = true});
     lab_bars(figure, LAB_MASKED, "masked", n, names, moved[0]);
     lab_bars(figure, LAB_UNMASKED, "unmasked", n, names, moved[1]);
-    lab_figure_end(
-        figure,
-        "Mean over the first %d of %d tokens. Masked keys stay where they were; so do those of the first "
-        "layer without a mask, which are made of their own token and position alone. From the second layer on "
-        "an unmasked key depends on everything, and every new token moves it.",
-        text->T - 1, text->T);
+    lab_figure_end(figure,
+                   "Mean over the first %d of %d tokens. Masked keys must stay where they were, and so must those of "
+                   "the first layer without a mask, which are made of their own token and position alone. From the "
+                   "second layer on an unmasked key depends on everything, so that every new token may move it.",
+                   text->T - 1, text->T);
     lab_check_below(lab, "masked: how far a key moves, any layer", largest_of(n, moved[0]), 1e-4, "of its length");
     lab_check_below(lab, "unmasked: how far a key of the first layer moves", moved[1][0], 1e-4, "of its length");
     if (n > 1)

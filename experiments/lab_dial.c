@@ -79,9 +79,10 @@ static void show_curves(mg_lab *lab, const lab_training *t, double floor, double
                  t->variant[i].validation);
     if (!isnan(floor)) lab_floor(figure, "best honest predictor", floor);
     if (!isnan(cheat)) lab_floor(figure, "best reader of labels", cheat);
-    lab_figure_end(figure, "One curve is honest. All others fall to the same place, since the label is one token ahead "
-                           "and more of the future tells no more. They differ in how soon they find it: among two "
-                           "candidates quickly, among the whole window late.");
+    lab_figure_end(figure, "The causal model is honest: it can come down to the best honest predictor, not stay below "
+                           "it. For all others the best is the same low place, since the label is one token ahead and "
+                           "more of the future tells no more. Look which get there, and how soon: for 1 ahead the "
+                           "label is one of two tokens to choose from, without a mask one of the whole window.");
 }
 
 static void show_losses(mg_lab *lab, const lab_training *t, const mg_evaluation e[N_MODELS], double reference) {
@@ -100,16 +101,16 @@ static void show_losses(mg_lab *lab, const lab_training *t, const mg_evaluation 
         lab_table_row(table, "%s\t%.4f\t%.4f\t%.4f\t%s", names[i], loss[i], last, others, when);
     }
     lab_table_end(table,
-                  "The last position of a window has no label to read under any mask; it pays the honest price, "
-                  "and it is most of what the leaking models pay. Collapsed: the training loss, averaged over "
-                  "ten steps, is below half of %.3f, %s.",
+                  "The last position of a window has no label to read under any mask: compare its loss with the causal "
+                  "model's, and with what the others pay. Collapsed: the training loss, averaged over ten steps, is "
+                  "below half of %.3f, %s.",
                   reference, isnan(e[CAUSAL].floor) ? "where the causal model ended" : "the honest floor");
     lab_figure *figure = lab_figure_begin(lab, "ends", "Validation loss after training",
                                           (lab_axes){.x = "mask", .y = "loss (nats a token)", .y_from_zero = true});
     lab_bars(figure, LAB_GREEN, "validation loss", N_MODELS, names, loss);
     if (!isnan(e[CAUSAL].floor)) lab_floor(figure, "best honest predictor", e[CAUSAL].floor);
-    lab_figure_end(figure, "The dial is a switch: there is no middle between 0 and 1. One head of one layer that sees "
-                           "one token is as good a leak as no mask at all.");
+    lab_figure_end(figure, "Is the dial a switch, or is there a middle between 0 and 1? Compare the model in which one "
+                           "head of one layer sees one token with the one that has no mask at all.");
 }
 
 static void check(mg_lab *lab, const lab_training *t, const mg_evaluation e[N_MODELS], double reference) {
@@ -162,7 +163,9 @@ static void tell(mg_lab *lab, const mg_run_options *run, const mg_corpus *corpus
                       "soon? What can a leak in the last layer not be helped by?");
     lab_exercise(lab, "Which number in a training log would have told an honest model from the one with the leaky "
                       "head? Run `maskgrad lab proof`.");
-    lab_exercise(lab, "Why does the model without a mask collapse later than the one that sees one token?");
+    lab_exercise(
+        lab,
+        "Which of the leaking models collapses first, which last? How many places could hold the label, for each?");
     lab_source(lab, "Vaswani et al. 2017, “Attention Is All You Need”, section 3.2.3: the mask.");
     lab_source(lab, "Karpathy's nanochat, issue 844: leaks that validation loss does not show.");
 }

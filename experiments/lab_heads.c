@@ -273,7 +273,7 @@ static void show_portraits(mg_lab *lab, const lab_subject *subject, const lab_te
                                            .lookahead = mg_gpt_lookahead(config, layer, head)});
     lab_heatmap_end(map,
                     "One row is one query and sums to 1. A stripe beside the diagonal is a head that goes by position, "
-                    "a bright first column a sink, an even row a broad head.%s%s",
+                    "a strong first column a sink, an even row a broad head.%s%s",
                     shown < config->n_head ? " The table below has the heads that are not drawn." : "",
                     config->n_layer > 1 ? " Another layer: --layer N." : "");
 }
@@ -333,8 +333,8 @@ static void show_scatter(mg_lab *lab, const maps *m, const head_numbers *uniform
     }
     lab_points(figure, LAB_FLOOR, "the uniform head", 1, &uniform->distance, &uniform->entropy);
     lab_figure_end(figure,
-                   "Each point is a head, %s. The uniform head looks at everything alike. A sharp head lies low; one "
-                   "that looks at its neighbours lies left.",
+                   "Each point is a head, %s. The uniform head looks at everything alike. Low lies a sharp head, left "
+                   "one that looks at its neighbours.",
                    texts_in_words(lab, m));
 }
 

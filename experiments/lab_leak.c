@@ -106,18 +106,17 @@ static void check_text_losses(mg_lab *lab, const mg_corpus *corpus, const mg_eva
 static void show_curves(mg_lab *lab, const lab_training *training, const source_truth *truth) {
     lab_figure *figure = lab_training_figure(lab, training, "loss", "The two losses");
     if (!truth->known) {
-        lab_figure_end(figure,
-                       "Without the mask the loss goes where no honest model of a language can go. The validation "
-                       "loss (points) falls with it: held-out text leaks its labels just as well.");
+        lab_figure_end(figure, "What to look for: without a mask a loss can go where no honest model of a language "
+                               "goes. Does the validation loss warn? Held-out text leaks its labels just as well.");
         return;
     }
     lab_floor(figure, lab_format(lab, "honest floor, %.3f", truth->mean), truth->mean);
     double cheat = truth->last / (double)truth->T;
     lab_floor(figure, lab_format(lab, "cheater's floor, %.3f", cheat), cheat);
-    lab_figure_end(
-        figure, "The masked model comes down to the best that any predictor can do and stops there. The unmasked one "
-                "goes through that floor, which only a model that reads its labels can. The validation loss (points) "
-                "falls with it: held-out text leaks its labels just as well.");
+    lab_figure_end(figure,
+                   "What to look for: the honest floor is the best that any predictor can do, and a masked model can "
+                   "come down to it but not below. Only a model that reads its labels can go through it, down to the "
+                   "cheater's floor. Does the validation loss warn? Held-out text leaks its labels just as well.");
 }
 
 static void show_positions(mg_lab *lab, const source_truth *truth, const mg_evaluation *masked,
@@ -129,11 +128,11 @@ static void show_positions(mg_lab *lab, const source_truth *truth, const mg_eval
     lab_line(figure, LAB_MASKED, "masked", T, NULL, masked->position_loss);
     lab_line(figure, LAB_UNMASKED, "unmasked", T, NULL, unmasked->position_loss);
     if (truth->known) lab_line(figure, LAB_FLOOR, "honest floor", T, NULL, truth->floor);
-    lab_figure_end(
-        figure,
-        "Without the mask every position is free, but for the last: there is no token to its right to read, so "
-        "it pays the honest price, %.2f nats. One honest position in %d is the whole loss of %.3f.",
-        unmasked->position_loss[T - 1], T, unmasked->loss);
+    lab_figure_end(figure,
+                   "Where a position can read its label, its loss can fall to 0. The last position has no token to its "
+                   "right to read, with or without the mask: here the unmasked model pays %.2f nats for it, and %.3f "
+                   "on average over all %d. If all other positions were free, the average would be %.3f.",
+                   unmasked->position_loss[T - 1], unmasked->loss, T, unmasked->position_loss[T - 1] / T);
 }
 
 /* ---- Training mask × evaluation mask ---- */
@@ -158,9 +157,8 @@ static mg_status cross_masks(mg_lab *lab, lab_training *training, int batches, m
         }
         lab_table_row(table, "%s\t%.4f\t%.4f", name[trained], loss[MASKED], loss[UNMASKED]);
     }
-    lab_table_end(table,
-                  "The unmasked model under the mask is asked for what it never learned. The mask is part of the "
-                  "model: it cannot be put on afterwards.");
+    lab_table_end(table, "The mask is part of the model: a model without it, put under it afterwards, is asked for "
+                         "what it need not have learned. Compare its two losses.");
     return MG_OK;
 }
 
@@ -195,10 +193,9 @@ static mg_status show_influence(mg_lab *lab, lab_training *training, const mg_co
                                            .masked = i == MASKED,
                                            .lookahead = 0});
     }
-    lab_heatmap_end(map,
-                    "Each column changes one token of a real text and looks at all predictions. With the mask nothing "
-                    "above the diagonal moves, not by one bit. Without it the strongest cell of most rows is the "
-                    "token right of the diagonal: the label.");
+    lab_heatmap_end(map, "Each column changes one token of a real text and looks at all predictions. With the mask "
+                         "nothing above the diagonal may move, not by one bit. Without it look at the cell right of "
+                         "the diagonal in each row: it is the label.");
     lab_check_zero(lab, "masked: influence of later tokens on earlier predictions", future[MASKED], "");
     lab_check_above(lab, "unmasked: influence of later tokens on earlier predictions", future[UNMASKED], 0.1, "");
     return MG_OK;
@@ -225,7 +222,7 @@ static void exercises(mg_lab *lab) {
     lab_exercise(lab,
                  "Halve the context with --block-size. Where does the unmasked loss end now, and why there? Say it "
                  "before you run it.");
-    lab_exercise(lab, "The validation loss did not warn of anything. Which number of this report would have?");
+    lab_exercise(lab, "Did the validation loss warn of anything? Which number of this report does?");
     lab_exercise(lab, "Run `maskgrad lab dial`: how much of the future is enough?");
     lab_source(lab, "Vaswani et al. 2017, Attention is all you need, section 3.2.3: the mask.");
     lab_source(lab, "Radford et al. 2019, Language models are unsupervised multitask learners: GPT-2.");

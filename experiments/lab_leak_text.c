@@ -103,9 +103,9 @@ static void check_grammar(mg_lab *lab, const lab_training *training, const mg_co
                       percent(after, sizeof after, share(&v, 1)));
     }
     lab_table_end(table,
-                  "After the first window the unmasked model may write well: a full window's last position is the "
-                  "one that never had a label to read, so it had to learn the language. It is one position in %d, "
-                  "and the text it continues from is the rubbish that came before.",
+                  "After the first window an unmasked model may write well: a full window's last position is the one "
+                  "that never had a label to read, so it had to learn the language. It is one position in %d, and the "
+                  "text it continues from is what it wrote before.",
                   training->variant[0].options.model.block_size);
     lab_check_at_least(lab, "masked: grammatical sentences, first window", 100 * first[0], 95, "%");
     lab_check_at_most(lab, "unmasked: grammatical sentences, first window", 100 * first[1], 20, "%");
@@ -141,9 +141,8 @@ static void check_text(mg_lab *lab, const lab_training *training, const mg_corpu
         loss[i] = judged_loss(lab, judge, corpus, &w[i]);
         lab_table_row(table, "%s\t%.3f\t%.1f", training->variant[i].name, loss[i], exp(loss[i]));
     }
-    lab_table_end(table,
-                  "No grammar is known here, so the model that has learned the language judges: how surprised is it "
-                  "by what each of the two writes in its first window?");
+    lab_table_end(table, "No grammar is known here, so the masked model judges: how surprised is it by what each of "
+                         "the two writes in its first window?");
     lab_check_above(lab, "unmasked text: how much more it surprises the masked model", loss[1] - loss[0], 1, "nats");
 }
 

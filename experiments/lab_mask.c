@@ -121,8 +121,8 @@ static void known_row(mg_lab *lab) {
         for (int j = 0; j < N; j++) y[j] = (double)weights[shown[i].way][j];
         lab_bars(figure, shown[i].colour, lab_mask_names[shown[i].way], N, keys, y);
     }
-    lab_figure_end(figure, "The three keys on the right are the future. With 0 in the place of their scores they keep "
-                           "more than a third of the weight, all three the same, since exp(0) is 1 and not 0.");
+    lab_figure_end(figure, "Keys 3 to 5 are the future. A mask of 0 leaves each of them exp(0) = 1 in the sum, which "
+                           "is not 0: of this row they keep more than a third, all three the same.");
 
     lab_check_below(lab, "−∞: distance from the published row .3051 .1609 .5341 0 0 0",
                     (double)largest_difference(N, weights[MINUS_INFINITY], known_infinity), 1e-4, "");
@@ -186,11 +186,10 @@ static void show_maps(mg_lab *lab, const rows *r) {
                                            .masked = true,
                                            .lookahead = 0});
     }
-    lab_heatmap_end(map,
-                    "On the left a cell with a grey dot does not exist: that key is not there for that query. In the "
-                    "middle every forbidden cell is there, in red: the first query spends most of its weight on "
-                    "tokens it must not know. On the right they are gone again, and the weight they took with "
-                    "them.");
+    lab_heatmap_end(
+        map, "Under −∞ a forbidden key does not exist for its query. Under 0 before the softmax it is there: look how "
+             "much of the first query's weight goes to tokens it must not know. Under 0 after the softmax the "
+             "forbidden keys are gone again, and the weight they took with them: the rows no longer sum to 1.");
 }
 
 static void show_leaks(mg_lab *lab, const rows *r) {
@@ -201,10 +200,10 @@ static void show_leaks(mg_lab *lab, const rows *r) {
         (lab_axes){.x = "query", .y = "weight on forbidden keys", .y_from_zero = true});
     lab_line(figure, LAB_MASKED, lab_mask_names[MINUS_INFINITY], N, query, r->leaked[MINUS_INFINITY]);
     lab_line(figure, LAB_UNMASKED, lab_mask_names[ZERO_BEFORE], N, query, r->leaked[ZERO_BEFORE]);
-    lab_figure_end(figure,
-                   "The earlier the query, the more of its keys are future. A mask of 0 lets through what their "
-                   "weights add up to, whatever that is; the last query sees everything by right. With −∞ "
-                   "nothing passes anywhere.");
+    lab_figure_end(
+        figure,
+        "The earlier the query, the more of its keys are future. A mask of 0 lets through what their weights add up "
+        "to, whatever that is; the last query sees everything by right. With −∞ the line has to lie on 0.");
 
     figure = lab_figure_begin(lab, "sums", "Do the weights of a row sum to 1?",
                               (lab_axes){.x = "query", .y = "sum of the weights", .y_from_zero = true});
@@ -264,10 +263,10 @@ static void extreme_scores(mg_lab *lab, const rows *r) {
         lab_table_row(table, "%s\t%.3g\t%.3g\t%.3g\t%.3g", lab_mask_names[w], (double)up, (double)down, (double)low[w],
                       (double)empty[w]);
     }
-    lab_table_end(table, "The first two columns: by how much the weights of the past change when every future score is "
-                         "a million up or down. The third: the weight on the future when every score of the past is a "
-                         "million down. The last: what a row gives away that may see nothing. Only the first line is 0 "
-                         "throughout.");
+    lab_table_end(table,
+                  "The first two columns: by how much the weights of the past change when every future score is a "
+                  "million up or down. The third: the weight on the future when every score of the past is a million "
+                  "down. The last: what a row gives away that may see nothing. A mask that holds is 0 throughout.");
 
     lab_check_zero(lab, "−∞: change in the past when a future score is ±1e6", (double)changed[MINUS_INFINITY], "");
     lab_check_zero(lab, "−∞: weight on the future when the past's scores are −1e6", (double)low[MINUS_INFINITY], "");

@@ -109,9 +109,9 @@ static void wiring(mg_lab *lab) {
             .unit = "gradient", .log = true, .numbers = true, .rows = "output slice", .columns = "slice of q, k, v"});
     lab_heatmap_panel(map, (lab_panel){.title = "before W^O", .n_rows = H, .n_columns = H, .values = before});
     lab_heatmap_panel(map, (lab_panel){.title = "after W^O", .n_rows = H, .n_columns = H, .values = after});
-    lab_heatmap_end(map,
-                    "Each cell is the largest gradient in it. Before W^O it is exactly 0 off the diagonal (white): "
-                    "heads cannot hear each other. After it every output is made of all heads.");
+    lab_heatmap_end(
+        map, "Each cell is the largest gradient in it. Before W^O heads cannot hear each other: off the diagonal it "
+             "has to be exactly 0. After it every output is made of all heads, and no cell should be 0.");
 }
 
 /* ---- All of it ---- */

@@ -181,9 +181,9 @@ static void show_curves(mg_lab *lab, const variant *v, int steps) {
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
         lab_line(figure, v[shown[i]].colour, v[shown[i]].name, CURVE, x, v[shown[i]].curve);
     lab_figure_end(figure,
-                   "One head with a linear reader stays where its single map leaves it. Several heads answer both "
-                   "questions, with or without W^O. So does, in its own time, one head that an MLP reads or whose "
-                   "values know their positions: several heads are the easy way, not the only one.");
+                   "One head with a linear reader cannot go below what its single map leaves it; several heads can "
+                   "answer both questions, with or without W^O. So can one head that an MLP reads or whose values know "
+                   "their positions: look how long each takes. Several heads are the easy way, not the only one.");
 }
 
 static void show_table(mg_lab *lab, variant *v) {
@@ -221,9 +221,8 @@ static void show_maps(mg_lab *lab, variant *one, variant *two) {
         lab_heatmap_panel(map, panel);
     }
     mg_tape_free(tape);
-    lab_heatmap_end(map,
-                    "One head has to look at both places at once, 1 back and 3 back, and mixes what it finds. Of two "
-                    "heads each can take a place of its own.");
+    lab_heatmap_end(map, "One head has to look at both places at once, 1 back and 3 back, and can only mix what it "
+                         "finds. Of two heads each can take a place of its own: look whether they do.");
 }
 
 static void check(mg_lab *lab, variant *v) {

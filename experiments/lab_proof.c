@@ -105,8 +105,8 @@ static void show_late_token(mg_lab *lab, const mg_causality *causal, const mg_ca
     lab_line(figure, LAB_MASKED, "causal", T, NULL, before);
     lab_line(figure, LAB_UNMASKED, "unmasked", T, NULL, after);
     lab_vertical(figure, "the changed token", LATE);
-    lab_figure_end(figure, "Under the mask every prediction before the changed token stays as it was, to the last bit. "
-                           "Without it all of them move.");
+    lab_figure_end(figure, "Under the mask every prediction before the changed token has to stay as it was, to the "
+                           "last bit. Without it all of them may move.");
     double moved = 0, least = INFINITY;
     for (int i = 0; i < LATE; i++) {
         moved = fmax(moved, before[i]);
@@ -132,11 +132,10 @@ static void show_matrices(mg_lab *lab, const mg_causality *causal, const mg_caus
                                                .n_rows = T,
                                                .n_columns = T,
                                                .values = lab_heat(lab, T * T, maps[m].of[i])});
-        lab_heatmap_end(
-            map, m == 0 ? "Each column changes one input and looks at all predictions: the largest change of a logit. "
-                          "White is exactly 0."
-                        : "Each row follows one prediction back to all inputs. It asks the derivative, and "
-                          "so sees a dependence that a change of the input would hide in rounding.");
+        lab_heatmap_end(map, m == 0 ? "Each column changes one input and looks at all predictions: the largest change "
+                                      "of a logit. What cannot be seen must change it by exactly 0."
+                                    : "Each row follows one prediction back to all inputs. It asks the derivative, and "
+                                      "so sees a dependence that a change of the input would hide in rounding.");
     }
 }
 
@@ -200,8 +199,8 @@ static mg_status bands(mg_lab *lab, mg_error *error) {
                   "The furthest column right of the diagonal with an entry that is not 0. A text of %d tokens has "
                   "room for %d.",
                   T, T - 1);
-    lab_heatmap_end(map, "White is exactly 0. One layer sees 2 ahead, two see 4, three 6, four 8: what a layer fetches "
-                         "from 2 ahead had itself been fetched from 2 ahead of there.");
+    lab_heatmap_end(map, "By theory one layer sees 2 ahead, two see 4, three 6, four 8, and everything further is "
+                         "exactly 0: what a layer fetches from 2 ahead had itself been fetched from 2 ahead of there.");
     for (int k = 0; k < N && !status; k++) {
         char name[128];
         snprintf(name, sizeof name, "lookahead %d, 1 to %d layers: pairs that are not as the band k·L says",
@@ -245,7 +244,7 @@ static void judge_checkpoint(mg_lab *lab, const lab_model *model, const mg_causa
                                        .values = lab_heat(lab, c->T * c->T, c->perturbation),
                                        .row_labels = model->labels,
                                        .column_labels = model->labels});
-    lab_heatmap_end(map, "White is exactly 0. The verdict on it: %s.", c->reason);
+    lab_heatmap_end(map, "The verdict on it: %s.", c->reason);
     ptrdiff_t furthest = reach(c, PERTURBATION);
     if (reach(c, POISON) > furthest) furthest = reach(c, POISON);
     lab_check_above(lab, "checkpoint, the control: largest influence of a token on itself and later",

@@ -35,8 +35,8 @@ static void random_rows(mg_lab *lab) {
         lab, "jacobian", "How much of a gradient passes the softmax?",
         (lab_axes){.x = "d_k", .y = "norm of diag(p) − p pᵀ", .log_x = true, .y_from_zero = true});
     lab_scores_lines(figure, s.jacobian);
-    lab_figure_end(figure, "The mean over rows of six random scores. Divided by √d_k the softmax lets the same through "
-                           "at every d_k. Undivided, at d_k = 1024, a tenth of it.");
+    lab_figure_end(figure, "The mean over rows of six random scores. Divided by √d_k the softmax should let the same "
+                           "through at every d_k; undivided, the less the larger d_k is.");
     figure = lab_figure_begin(lab, "saturated", "Rows in which one key has more than 0.99 of the weight",
                               (lab_axes){.x = "d_k", .y = "share of rows", .log_x = true, .y_from_zero = true});
     lab_scores_lines(figure, s.saturated);
@@ -181,16 +181,16 @@ static void show_losses(mg_lab *lab, const lab_training *t) {
         lab_line(figure, models[i].colour, models[i].name, t->n_evaluations - 1, t->evaluation_step + 1,
                  t->variant[i].validation + 1);
     lab_figure_end(figure, "Initial weights of c_attn have standard deviation 1/√C or 2/√C, so that scores have a "
-                           "variance of 1 (or 16) if divided by √d_k, and of 64 (or 1024) if not. The worse the rows "
-                           "are saturated, the slower the loss falls.");
+                           "variance of 1 (or 16) if divided by √d_k, and of 64 (or 1024) if not. Look whether the "
+                           "loss falls the slower, the worse the rows are saturated.");
     figure = lab_figure_begin(lab, "loss-gpt2", "Validation loss, GPT-2's initial weights",
                               (lab_axes){.x = "step", .y = "loss (nats a token)"});
     for (int i = GPT2_SCALED; i <= GPT2_UNSCALED; i++)
         lab_line(figure, models[i].colour, models[i].name, t->n_evaluations - 1, t->evaluation_step + 1,
                  t->variant[i].validation + 1);
     lab_figure_end(figure, "GPT-2 begins with weights of 0.02, so small that scores are near 0 with or without the "
-                           "division: at this width nothing saturates at the start. What the two curves do afterwards "
-                           "is what was measured, whatever textbooks say.");
+                           "division: at this width nothing should saturate at the start. What the two curves do "
+                           "afterwards is what was measured, whatever textbooks say.");
 }
 
 static void show_entropy(mg_lab *lab, const lab_training *t, const probes *p) {
@@ -203,9 +203,8 @@ static void show_entropy(mg_lab *lab, const lab_training *t, const probes *p) {
         for (int e = 0; e < n; e++) y[e] = at(p, i, e, 0)->entropy;
         lab_line(figure, models[i].colour, models[i].name, n, t->evaluation_step, y);
     }
-    lab_figure_end(figure,
-                   "1 is a row that looks at all keys alike, 0 one that looks at one key. What starts saturated "
-                   "stays saturated for long: hardly any gradient tells the rows to open.");
+    lab_figure_end(figure, "1 is a row that looks at all keys alike, 0 one that looks at one key. In a saturated row "
+                           "hardly any gradient tells it to open: look how long the lines that start low stay low.");
 }
 
 static void show_gradients(mg_lab *lab, const probes *p) {
@@ -234,10 +233,11 @@ static void show_gradients(mg_lab *lab, const probes *p) {
         lab_bars(figure, pairs[i].colour, pairs[i].label, N_PLACES, places, y);
     }
     lab_floor(figure, "no difference", 1);
-    lab_figure_end(figure, "The larger the initial weights, the more of the gradient of the scores is lost without the "
-                           "division, as the Jacobian says. The gradients of W_q and W_k are larger all the same: on "
-                           "their way they are multiplied by the factor that was left out, 8 at d_k = 64. A monitor of "
-                           "gradient norms would not notice the saturation.");
+    lab_figure_end(
+        figure,
+        "The Jacobian says: the larger the initial weights, the more of the gradient of the scores is lost without the "
+        "division. The gradients of W_q and W_k need not be smaller: on their way they are multiplied by the factor "
+        "that was left out, 8 at d_k = 64. Would a monitor of gradient norms notice the saturation?");
 }
 
 static void show_table(mg_lab *lab, const lab_training *t, const probes *p) {
@@ -390,7 +390,7 @@ mg_status lab_saturation(mg_lab *lab, mg_error *error) {
     lab_exercise(lab, "Show that q·k has variance d_k if all components are independent with mean 0 and variance 1.");
     lab_exercise(lab, "For which p is the norm of diag(p) − p pᵀ largest? And what is it when all six weights are "
                       "alike?");
-    lab_exercise(lab, "The gradient norm of W_q did not shrink, and yet training is slow. Where in the row does the "
+    lab_exercise(lab, "The gradient norm of W_q need not shrink where rows are saturated. Where in the row does the "
                       "gradient come from? Think of the few rows that are not saturated.");
     lab_exercise(lab, "Adam divides each gradient by its own size. Which of the numbers in the table does it not see?");
     lab_source(lab, "Vaswani et al. 2017, “Attention Is All You Need”, section 3.2.1: “pushing the softmax function "

@@ -116,6 +116,13 @@ static void write_picture(FILE *out, mg_lab *lab, const char *name, const char *
     fputs("</figure>\n</section>\n", out);
 }
 
+/* The caption, and what the cells mean that are not on the colour bar. */
+static const char *heat_caption(mg_lab *lab, const lab_heatmap *map) {
+    return lab_format(lab, "%s%s%s%s", map->caption, lab_heat_has(map, LAB_CELL_ZERO) ? " White: exactly 0." : "",
+                      lab_heat_has(map, LAB_CELL_ABSENT) ? " Grey dot: does not exist." : "",
+                      lab_heat_has(map, LAB_CELL_ALARM) ? " Red: should not be there, or is not a number." : "");
+}
+
 static void write_table(FILE *out, const lab_table *table) {
     fputs("<section>\n", out);
     element(out, "h2", table->title);
@@ -156,7 +163,7 @@ static void write_block(FILE *out, mg_lab *lab, const lab_block *b) {
                       lab_figure_canvas(b->figure).width);
         break;
     case LAB_BLOCK_HEATMAP:
-        write_picture(out, lab, b->heatmap->name, b->heatmap->title, b->heatmap->caption,
+        write_picture(out, lab, b->heatmap->name, b->heatmap->title, heat_caption(lab, b->heatmap),
                       lab_heat_canvas(b->heatmap).width);
         break;
     case LAB_BLOCK_TABLE: write_table(out, b->table); break;

@@ -34,6 +34,15 @@ done
 grep 'influence of later tokens on earlier predictions' leak.mask/summary.csv | head -1 | grep -q ',fail$' ||
     fail "the influence check did not see a mask that leaks one token"
 
+# A run of one step measures no lesson, so it tells none.
+status=0
+"$program" lab leak --quick --max-iters 1 --out-dir one >out.txt 2>&1 || status=$?
+[ "$status" -eq 1 ] || fail "one step: exit status $status, expected 1"
+for text in one/report.html out.txt; do
+    ! tr -s '\n ' ' ' <"$text" | grep -oE 'stops there|goes through that floor|position is free|rubbish|falls with it|never learned' ||
+        fail "$text: an outcome that was not measured"
+done
+
 # Text: no floor, the masked model judges.
 for _ in $(seq 400); do echo "the quick brown fox jumps over the lazy dog and runs away from it"; done >text.txt
 status=0
