@@ -21,6 +21,9 @@ MG_API int mg_grammar_states(const mg_grammar *grammar);
 MG_API int mg_grammar_words(const mg_grammar *grammar);
 MG_API const char *mg_grammar_word(const mg_grammar *grammar, int id); /* words are numbered in order of appearance */
 
+/* The fewest words from the start to its next visit, at least 1. */
+MG_API int mg_grammar_shortest_sentence(const mg_grammar *grammar);
+
 /* n words of an endless walk from the start state; word i is a function of (seed, words before it). */
 MG_API void mg_grammar_sample(const mg_grammar *grammar, uint64_t seed, int *ids, ptrdiff_t n);
 

@@ -58,6 +58,20 @@ static bool follow(const mg_grammar *g, state_set *set, int word) {
     return true;
 }
 
+int mg_grammar_shortest_sentence(const mg_grammar *g) {
+    state_set set;
+    set_start(&set, g->states.n);
+    /* Every state can return to the start, so this ends. */
+    for (int words = 1;; words++) {
+        state_set next = {.n = 0};
+        for (int state = 0; state < g->states.n; state++)
+            for (ptrdiff_t i = g->first[state]; set.has[state] && i < g->first[state + 1]; i++)
+                next.has[g->arc[i].next] = true;
+        if (next.has[0]) return words;
+        set = next;
+    }
+}
+
 void mg_grammar_judge(const mg_grammar *g, const int *ids, ptrdiff_t n, bool from_start, mg_grammar_score *score) {
     *score = (mg_grammar_score){.words = n};
     state_set set = {.n = 0};

@@ -20,7 +20,8 @@ static mg_status read_all(FILE *file, const char *path, char **text, size_t *len
         *length += n;
         if (n == 0) break;
         if (*length < room - 1) continue;
-        if (room > LARGEST) return mg_error_set(error, MG_ERR_FORMAT, "%s is larger than 2 GiB; use a part of it", path);
+        if (room > LARGEST)
+            return mg_error_set(error, MG_ERR_FORMAT, "%s is larger than 2 GiB; use a part of it", path);
         char *grown = mg_alloc_grow(*text, *length, 2 * room, 1, "the content of a file", error);
         if (!grown) return MG_ERR_MEMORY;
         *text = grown;

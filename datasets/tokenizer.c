@@ -138,7 +138,7 @@ mg_status mg_tokenizer_encode(const mg_tokenizer *t, const char *text, size_t le
     *ids = NULL;
     *n_ids = 0;
     if (!t->row->encode)
-        return mg_error_set(error, MG_ERR_STATE,
+        return mg_error_set(error, MG_ERR_INPUT,
                             "this model came without a tokenizer and knows no text: give it ids, or import it again "
                             "with its merges.txt");
     mg_id_list list = {0};
@@ -172,7 +172,7 @@ mg_status mg_tokenizer_decode(const mg_tokenizer *t, const int *ids, size_t n_id
     *bytes = NULL;
     *length = 0;
     if (t->kind == MG_TOKENIZER_NONE)
-        return mg_error_set(error, MG_ERR_STATE,
+        return mg_error_set(error, MG_ERR_INPUT,
                             "this model came without a tokenizer: it has ids, but no text for them");
     size_t room;
     mg_status status = decoded_length(t, ids, n_ids, &room, error);

@@ -131,6 +131,7 @@ static int stderr_columns(void) {
 }
 
 void lab_progress(mg_lab *lab, const char *what, long done, long total, const char *format, ...) {
+    lab_print_head(lab);
     bool live = isatty(STDERR_FILENO) != 0;
     long tenth = total > 0 ? 10 * done / total : 10;
     bool told = lab->progress_what && strcmp(lab->progress_what, what) == 0 && tenth == lab->progress_tenth;

@@ -308,7 +308,7 @@ static mg_status train_two(mg_lab *lab, mg_error *error) {
 
 static mg_status show_checkpoint(mg_lab *lab, mg_error *error) {
     lab_model model;
-    mg_status status = lab_model_load(lab, MOST_TOKENS, &model, error);
+    mg_status status = lab_model_load(lab, LAB_LEAST_TO_SEE, MOST_TOKENS, &model, error);
     if (status) return status;
     view v = {.name = "checkpoint", .gpt = model.checkpoint.gpt, .T = model.T, .labels = model.labels};
     const mg_gpt_config *c = mg_gpt_get_config(v.gpt);

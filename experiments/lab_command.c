@@ -151,9 +151,9 @@ static void set_up(mg_lab *lab, const frame_options *asked, const char *out_dir,
 }
 
 static mg_status run_and_write(mg_lab *lab, mg_error *error) {
-    lab_print_head(lab);
     mg_status status = lab->row->run(lab, error);
     if (status != MG_OK) return status;
+    lab_print_head(lab);
     MG_CHECK(lab->checks.n > 0, "lab %s checks nothing", lab->row->name);
     /* What was measured is shown even if it cannot be written. */
     status = lab_write_numbers(lab, error);

@@ -407,14 +407,22 @@ static mg_status choose_texts(mg_lab *lab, lab_subject *subject, lab_text_set *t
     return lab_subject_texts(lab, subject, n, T, texts, error);
 }
 
+static int asked_layer(const mg_lab *lab) {
+    return ((const heads_options *)lab_asked(lab)->own)->layer;
+}
+
+static mg_status check_layer(int layer, const mg_gpt_config *config, mg_error *error) {
+    if (layer < config->n_layer) return MG_OK;
+    return mg_error_set(error, MG_ERR_INPUT, "--layer %d is not there: the model has %s, counted from 0", layer,
+                        mg_count(config->n_layer, "layer").text);
+}
+
 static mg_status measure(mg_lab *lab, lab_subject *subject, mg_error *error) {
     lab_text_set texts;
     const mg_gpt_config *config = mg_gpt_get_config(subject->gpt);
-    int layer = ((const heads_options *)lab_asked(lab)->own)->layer;
-    if (layer >= config->n_layer)
-        return mg_error_set(error, MG_ERR_INPUT, "--layer %d is not there: the model has %d layer%s, counted from 0",
-                            layer, config->n_layer, config->n_layer == 1 ? "" : "s");
-    mg_status status = choose_texts(lab, subject, &texts, error);
+    int layer = asked_layer(lab);
+    mg_status status = check_layer(layer, config, error);
+    if (!status) status = choose_texts(lab, subject, &texts, error);
     if (status) return status;
     lab_setting(lab, "texts", "%d of %d tokens: %s", texts.n, texts.T, texts.source);
     lab_did(lab, "Every head's map was captured on %s and measured row by row.", mg_count(texts.n, "text").text);
@@ -440,8 +448,9 @@ mg_status lab_heads(mg_lab *lab, mg_error *error) {
                             "--prompt is for a model of yours: give --checkpoint FILE too, or leave --prompt out");
     mg_train_options shape = mg_train_defaults();
     shape.max_iters = lab_asked(lab)->quick ? 200 : 1000;
-    lab_subject subject;
-    mg_status status = lab_subject_open(lab, &shape, 2, &subject, error);
+    lab_subject subject = {0};
+    mg_status status = lab_asked(lab)->checkpoint ? MG_OK : check_layer(asked_layer(lab), &shape.model, error);
+    if (!status) status = lab_subject_open(lab, &shape, LAB_LEAST_TO_SEE, &subject, error);
     if (!status) status = measure(lab, &subject, error);
     lab_subject_close(&subject);
     return status;

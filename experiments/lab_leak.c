@@ -67,11 +67,6 @@ static mg_status find_truth(mg_lab *lab, const mg_corpus *corpus, ptrdiff_t T, s
 
 /* ---- Checks of the losses ---- */
 
-/* Below this a loss has collapsed: 0.1 nats, or twice what one honest position in a short window costs at best. */
-static double collapsed(double last, ptrdiff_t T) {
-    return fmax(0.1, 2 * last / (double)T);
-}
-
 static void check_grammar_losses(mg_lab *lab, const source_truth *truth, const mg_evaluation *masked,
                                  const mg_evaluation *unmasked) {
     double cheat = truth->last / (double)truth->T;
@@ -79,7 +74,7 @@ static void check_grammar_losses(mg_lab *lab, const source_truth *truth, const m
     lab_check_below(lab, "masked: loss above the honest floor", masked->loss - masked->floor, 0.03, "nats");
     lab_check_at_least(lab, "masked: not below the floor (within 3 standard errors)", masked->loss - masked->floor,
                        -3 * masked->gap_error, "nats");
-    lab_check_below(lab, "unmasked: loss", unmasked->loss, collapsed(truth->last, truth->T), "nats");
+    lab_check_below(lab, "unmasked: loss", unmasked->loss, lab_collapsed(truth->last, truth->T), "nats");
     lab_check_near(lab, "unmasked: loss, against H(last)/T", unmasked->loss, cheat, 0.02, "nats");
     ptrdiff_t last = truth->T - 1;
     lab_check_at_least(lab, "unmasked: last position above the honest floor (within 3 s.e.)",
@@ -93,8 +88,8 @@ static void check_text_losses(mg_lab *lab, const mg_corpus *corpus, const mg_eva
     double uniform = log(mg_tokenizer_size(corpus->tokenizer));
     lab_check_below(lab, "masked: loss, against ln V of a model that knows nothing", masked->loss, 0.8 * uniform,
                     "nats");
-    lab_check_below(lab, "unmasked: loss", unmasked->loss, collapsed(masked->position_loss[last], masked->n_positions),
-                    "nats");
+    lab_check_below(lab, "unmasked: loss", unmasked->loss,
+                    lab_collapsed(masked->position_loss[last], masked->n_positions), "nats");
     lab_check_near(lab, "unmasked: loss, against its last position / T", unmasked->loss,
                    unmasked->position_loss[last] / (double)masked->n_positions, 0.03, "nats");
     lab_check_above(lab, "unmasked: loss of its last position, which has no label to read",
@@ -254,6 +249,18 @@ static mg_status measure(mg_lab *lab, lab_training *training, const mg_run_optio
     return status;
 }
 
+/* The first window holds a start and what the model writes behind it: of a grammar one sentence at least, of a text one
+ * token. */
+static mg_status check_context(const mg_corpus *corpus, int block_size, mg_error *error) {
+    int sentence = corpus->grammar ? mg_grammar_shortest_sentence(corpus->grammar) : 1;
+    if (block_size > sentence) return MG_OK;
+    return mg_error_set(error, MG_ERR_INPUT, "--block-size %d is too short for this lab: %s, so give %d or more",
+                        block_size,
+                        corpus->grammar ? "not one sentence of the grammar fits behind the start of a window"
+                                        : "a window of one token has no label in its input",
+                        sentence + 1);
+}
+
 mg_status lab_leak(mg_lab *lab, mg_error *error) {
     mg_run_options run = *(const mg_run_options *)lab_asked(lab)->own;
     mg_run_options_resolve(&run);
@@ -266,7 +273,8 @@ mg_status lab_leak(mg_lab *lab, mg_error *error) {
     variant[UNMASKED].options.model.lookahead = lab_broken("leak.open") ? 0 : MG_LOOKAHEAD_ALL;
     lab_training training = {.n_variants = N_MODELS, .variant = variant};
     tell(lab, &run, corpus);
-    status = measure(lab, &training, &run, corpus, error);
+    status = check_context(corpus, run.train.model.block_size, error);
+    if (!status) status = measure(lab, &training, &run, corpus, error);
     exercises(lab);
     lab_training_free(&training);
     mg_corpus_free(corpus);

@@ -49,15 +49,10 @@ static void weigh_layer(const maps *m, int layer, lab_mask_way way, double *leak
 
 mg_status lab_mask_model(mg_lab *lab, mg_error *error) {
     lab_model model;
-    mg_status status = lab_model_load(lab, LAB_MASK_MOST_KEYS, &model, error);
+    mg_status status = lab_model_load(lab, LAB_LEAST_TO_SEE, LAB_MASK_MOST_KEYS, &model, error);
     if (status) return status;
     const mg_gpt_config *config = mg_gpt_get_config(model.checkpoint.gpt);
     maps m = {.layers = config->n_layer, .heads = config->n_head, .T = model.T};
-    if (m.T < 2) {
-        lab_model_free(&model);
-        return mg_error_set(error, MG_ERR_STATE, "%s has a context of %s: this lab needs 2 at least",
-                            lab_asked(lab)->checkpoint, mg_count(m.T, "token").text);
-    }
     m.scores = capture(lab, &m, model.checkpoint.gpt, model.ids, true);
     m.weights = capture(lab, &m, model.checkpoint.gpt, model.ids, false);
     lab_table *table = lab_table_begin(lab, "model", "This model's own scores: mean weight of a row on the future",

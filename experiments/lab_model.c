@@ -18,7 +18,6 @@ static void draw_ids(const mg_lab *lab, lab_model *model) {
 }
 
 mg_status lab_encode_prompt(mg_lab *lab, const mg_tokenizer *tokenizer, int most, int *ids, int *T, mg_error *error) {
-    enum { least = 2 }; /* the map of one token has one entry, which is 1 */
     const char *prompt = lab_asked(lab)->prompt;
     int *all;
     size_t n;
@@ -28,16 +27,16 @@ mg_status lab_encode_prompt(mg_lab *lab, const mg_tokenizer *tokenizer, int most
     *T = n < (size_t)most ? (int)n : most;
     memcpy(ids, all, (size_t)*T * sizeof *ids);
     mg_free(all);
-    if (n < (size_t)least)
+    if (n < (size_t)LAB_LEAST_TO_SEE)
         return mg_error_set(error, MG_ERR_INPUT, "--prompt '%s' has %s: give a text of at least %d", prompt,
-                            mg_count((int64_t)n, "token").text, least);
+                            mg_count((int64_t)n, "token").text, LAB_LEAST_TO_SEE);
     if (n > (size_t)most) lab_note(lab, "The prompt has %zu tokens; the first %d are looked at.", n, most);
     return MG_OK;
 }
 
 static mg_status encode_for(mg_lab *lab, lab_model *model, mg_error *error) {
     if (!model->checkpoint.tokenizer)
-        return mg_error_set(error, MG_ERR_STATE,
+        return mg_error_set(error, MG_ERR_INPUT,
                             "--prompt: %s has no tokenizer to read a text with; leave --prompt out, and ids are drawn",
                             lab_asked(lab)->checkpoint);
     return lab_encode_prompt(lab, model->checkpoint.tokenizer, model->T, model->ids, &model->T, error);
@@ -53,13 +52,19 @@ static void label(mg_lab *lab, lab_model *model) {
     for (int i = 0; i < model->T; i++) model->labels[i] = lab_format(lab, "%d", model->ids[i]);
 }
 
-mg_status lab_model_load(mg_lab *lab, int most, lab_model *model, mg_error *error) {
+mg_status lab_model_load(mg_lab *lab, int least, int most, lab_model *model, mg_error *error) {
     *model = (lab_model){0};
     char path[4096];
     mg_checkpoint_path(lab_asked(lab)->checkpoint, path, sizeof path);
     mg_status status = mg_checkpoint_load(path, false, &model->checkpoint, error);
     if (status) return status;
     const mg_gpt_config *config = mg_gpt_get_config(model->checkpoint.gpt);
+    if (config->block_size < least) {
+        status = mg_error_set(error, MG_ERR_INPUT, "%s has a context of %s; this lab needs at least %d",
+                              lab_asked(lab)->checkpoint, mg_count(config->block_size, "token").text, least);
+        lab_model_free(model);
+        return status;
+    }
     if (most > config->block_size) most = config->block_size;
     model->ids = mg_arena_alloc(lab->arena, (size_t)most, sizeof *model->ids, "a lab's ids");
     model->T = most;

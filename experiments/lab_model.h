@@ -5,6 +5,8 @@
 #include "checkpoint.h"
 #include "lab.h"
 
+enum { LAB_LEAST_TO_SEE = 2 }; /* tokens: the map of one has one entry, which is 1 */
+
 typedef struct lab_model {
     mg_checkpoint checkpoint;
     int *ids; /* T of them, at most the context and at most what the lab asked for */
@@ -13,9 +15,9 @@ typedef struct lab_model {
 } lab_model;
 
 /* The checkpoint that the user named, or the one in the run folder that the user named. The ids are the prompt's;
- * without a prompt they are drawn from the vocabulary by the seed, which is enough to ask who sees whom. Errors as of
- * mg_checkpoint_load and mg_tokenizer_encode. */
-mg_status lab_model_load(mg_lab *lab, int most, lab_model *model, mg_error *error);
+ * without a prompt they are drawn from the vocabulary by the seed, which is enough to ask who sees whom. A context
+ * shorter than `least` is refused (MG_ERR_INPUT); other errors as of mg_checkpoint_load and mg_tokenizer_encode. */
+mg_status lab_model_load(mg_lab *lab, int least, int most, lab_model *model, mg_error *error);
 void lab_model_free(lab_model *model);
 
 /* The ids of --prompt, which was given: its first `most` ones, with a note if there are more. ids has room for them.

@@ -82,6 +82,7 @@ struct mg_lab {
     lab_settings settings;
     const char *command; /* what to type to repeat it */
     lab_list hypotheses, did, settings_used, exercises, sources, checks, blocks;
+    bool begun;    /* its head was printed */
     bool pictures; /* gnuplot drew them */
     long progress_tenth;
     const char *progress_what;
@@ -167,7 +168,7 @@ extern const char lab_report_style[], lab_report_style_elsewhere[]; /* on a scre
 
 /* terminal.c, terminal_pictures.c */
 enum { LAB_TERMINAL_COLUMNS = 80 };
-void lab_print_head(const mg_lab *lab);
+void lab_print_head(mg_lab *lab); /* once, when the work begins: what is refused asks no question */
 void lab_print_results(mg_lab *lab);
 bool lab_terminal_utf8(void);
 bool lab_terminal_colour(void);

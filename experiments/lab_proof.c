@@ -259,7 +259,7 @@ static void judge_checkpoint(mg_lab *lab, const lab_model *model, const mg_causa
 static mg_status prove_checkpoint(mg_lab *lab, mg_error *error) {
     enum { MOST_TOKENS = 24 };
     lab_model model;
-    mg_status status = lab_model_load(lab, MOST_TOKENS, &model, error);
+    mg_status status = lab_model_load(lab, LAB_LEAST_TO_SEE, MOST_TOKENS, &model, error);
     if (status) return status;
     mg_causality c = {0};
     status = mg_causality_of_gpt(&c, model.checkpoint.gpt, model.ids, model.T, error);

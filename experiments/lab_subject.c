@@ -18,20 +18,17 @@ enum { MOST_PROMPT = 64 }; /* tokens: a map of more cannot be read */
 /* ---- The model ---- */
 
 static mg_status load(mg_lab *lab, mg_run_options *run, int least, lab_subject *s, mg_error *error) {
-    mg_status status = lab_model_load(lab, MOST_PROMPT, &s->loaded, error);
+    mg_status status = lab_model_load(lab, least, MOST_PROMPT, &s->loaded, error);
     if (status) return status;
     s->gpt = s->loaded.checkpoint.gpt;
     s->tokenizer = s->loaded.checkpoint.tokenizer;
     const mg_gpt_config *config = mg_gpt_get_config(s->gpt);
     const char *path = lab_asked(lab)->checkpoint;
-    if (config->block_size < least)
-        return mg_error_set(error, MG_ERR_STATE, "%s has a context of %s; this lab needs at least %d", path,
-                            mg_count(config->block_size, "token").text, least);
     if (s->tokenizer && mg_tokenizer_get_kind(s->tokenizer) == MG_TOKENIZER_NONE) s->tokenizer = NULL;
     s->n_ids = s->tokenizer ? mg_tokenizer_size(s->tokenizer) : config->vocab_size;
     if (!lab_asked(lab)->data) return MG_OK;
     if (!s->tokenizer)
-        return mg_error_set(error, MG_ERR_STATE,
+        return mg_error_set(error, MG_ERR_INPUT,
                             "%s has no tokenizer, so it cannot read --data; without --data its own texts are used",
                             path);
     run->data.tokenizer = s->tokenizer;

@@ -17,7 +17,7 @@ typedef struct lab_subject {
 } lab_subject;
 
 /* `shape` is what to train where there is no checkpoint. With a checkpoint, --data is read with its tokenizer; a
- * context shorter than `least` is refused (MG_ERR_STATE), as is data too short for a window. Close it after an error
+ * context shorter than `least` is refused (MG_ERR_INPUT), as is data too short for a window. Close it after an error
  * too. */
 mg_status lab_subject_open(mg_lab *lab, const mg_train_options *shape, int least, lab_subject *subject,
                            mg_error *error);

@@ -182,6 +182,10 @@ void lab_training_free(lab_training *t) {
     }
 }
 
+double lab_collapsed(double last, ptrdiff_t T) {
+    return fmax(0.1, 2 * last / (double)T);
+}
+
 /* Means over windows of `width` steps, at the windows' middles. Returns how many. */
 static int smooth(int n, const double *y, int width, double *x_out, double *y_out) {
     int count = 0;

@@ -48,6 +48,10 @@ void lab_training_free(lab_training *training);
  * n_steps / 60 steps. The figure stays open for floors. */
 lab_figure *lab_training_figure(mg_lab *lab, const lab_training *training, const char *name, const char *title);
 
+/* Below this a loss has collapsed, where `last` is what the last position of T pays: 0.1 nats, or twice what that one
+ * honest position costs at best in a short window. */
+double lab_collapsed(double last, ptrdiff_t T);
+
 /* n zeros that live as long as the lab. */
 void *lab_memory(mg_lab *lab, size_t n, size_t size);
 double *lab_numbers(mg_lab *lab, ptrdiff_t n);

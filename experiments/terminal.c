@@ -137,11 +137,12 @@ static void print_row(mg_lab *lab, int n, const char *const *cells, const int *w
     lab_print_line(row);
 }
 
-void lab_print_head(const mg_lab *lab) {
+void lab_print_head(mg_lab *lab) {
+    if (lab->begun) return;
+    lab->begun = true;
     printf("lab %s\n", lab->row->name);
     heading("Question");
-    /* Printing only borrows memory for the transliteration. */
-    lab_print_wrapped((struct mg_lab *)lab, "  ", "  ", lab->row->question);
+    lab_print_wrapped(lab, "  ", "  ", lab->row->question);
     fflush(stdout);
 }
 

@@ -177,7 +177,7 @@ static mg_status evaluate_file(const char *asked, const mg_data_options *data_op
     data.tokenizer = checkpoint.tokenizer;
     mg_corpus *corpus = NULL;
     if (!checkpoint.tokenizer)
-        status = mg_error_set(error, MG_ERR_STATE, "%s has no tokenizer: it cannot read a text", path);
+        status = mg_error_set(error, MG_ERR_INPUT, "%s has no tokenizer: it cannot read a text", path);
     if (status == MG_OK) status = mg_corpus_load(&corpus, &data, error);
     if (status == MG_OK && corpus->warning[0]) fprintf(stderr, "maskgrad evaluate: %s\n", corpus->warning);
     if (status == MG_OK)

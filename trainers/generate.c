@@ -84,7 +84,7 @@ static mg_status read_prompt(prompt *p, const generate_options *o, const mg_chec
     if (o->ids) return mg_ids_parse(o->ids, vocab_size, &p->ids, &p->n, error);
     if (o->prompt && o->prompt[0]) {
         if (!tokenizer)
-            return mg_error_set(error, MG_ERR_STATE, "the checkpoint has no tokenizer: give the prompt by --ids");
+            return mg_error_set(error, MG_ERR_INPUT, "the checkpoint has no tokenizer: give the prompt by --ids");
         mg_error reason;
         mg_status status = mg_tokenizer_encode(tokenizer, o->prompt, strlen(o->prompt), &p->ids, &p->n, &reason);
         if (status != MG_OK) return mg_error_set(error, status, "--prompt: %s", reason.message);
@@ -143,16 +143,22 @@ static void print_sample(mg_generator *generator, const generate_options *o, con
 
 /* ---- All of it ---- */
 
-static bool choose_cache(const generate_options *o, const mg_gpt_config *config) {
-    if (mg_gpt_is_causal(config) || o->cache) return !o->no_cache;
+static mg_status choose_cache(bool *cache, const generate_options *o, const mg_gpt_config *config, mg_error *error) {
+    *cache = mg_gpt_is_causal(config) && !o->no_cache;
+    if (mg_gpt_is_causal(config)) return MG_OK;
     char mask[128];
     mg_mask_words(config, mask, sizeof mask);
+    if (o->cache)
+        return mg_error_set(error, MG_ERR_INPUT,
+                            "--kv-cache is not for this model, which was trained with mask '%s': every new token "
+                            "changes the keys and values of the earlier ones, so a cache would be wrong",
+                            mask);
     fprintf(
         stderr,
         "maskgrad generate: this model was trained with mask '%s' and learned to read what it should predict; it is "
         "run without a KV cache, which would be wrong for it\n",
         mask);
-    return false;
+    return MG_OK;
 }
 
 static mg_status generate(const generate_options *o, const mg_checkpoint *checkpoint, mg_error *error) {
@@ -162,10 +168,12 @@ static mg_status generate(const generate_options *o, const mg_checkpoint *checkp
     prompt start = {0};
     mg_generator *generator = NULL;
     mg_status status = mg_sampler_check(&o->sampler, error);
+    bool cache = false;
+    if (status == MG_OK) status = choose_cache(&cache, o, config, error);
     if (status == MG_OK) status = read_prompt(&start, o, checkpoint, error);
     if (status == MG_OK)
-        status = mg_generator_new(&generator, checkpoint->gpt, has_text ? mg_tokenizer_size(tokenizer) : INT_MAX,
-                                  choose_cache(o, config), error);
+        status = mg_generator_new(&generator, checkpoint->gpt, has_text ? mg_tokenizer_size(tokenizer) : INT_MAX, cache,
+                                  error);
     if (status == MG_OK) {
         if (start.n > (size_t)config->block_size)
             fprintf(stderr,

@@ -99,7 +99,7 @@ static mg_status resume_settings(mg_run *run, start *from, int argc, char **argv
 static mg_status resume_trainer(mg_run *run, const start *from, mg_error *error) {
     uint64_t hash = mg_run_json_data_hash(from->stored);
     if (run->corpus->hash != hash)
-        return mg_error_set(error, MG_ERR_STATE,
+        return mg_error_set(error, MG_ERR_INPUT,
                             "the data %s is not what the run in %s was begun with: its hash is %016" PRIx64
                             ", then it was %016" PRIx64,
                             run->options.data.path, run->dir.path, run->corpus->hash, hash);
@@ -147,7 +147,7 @@ static mg_status weights_settings(mg_run *run, start *from, int argc, char **arg
     if (status != MG_OK) return status;
     from->has_weights = true;
     if (!from->weights.tokenizer)
-        return mg_error_set(error, MG_ERR_STATE, "%s has no tokenizer: it cannot read a text", path);
+        return mg_error_set(error, MG_ERR_INPUT, "%s has no tokenizer: it cannot read a text", path);
     mg_run_options stored = mg_run_defaults();
     stored.train.model = *mg_gpt_get_config(from->weights.gpt);
     run->options = stored;

@@ -104,7 +104,7 @@ static mg_status build(mg_trainer *trainer, mg_error *error) {
     int n_tokens = mg_tokenizer_size(trainer->corpus->tokenizer);
     if (o->model.vocab_size == 0) o->model.vocab_size = n_tokens;
     if (o->model.vocab_size < n_tokens)
-        return mg_error_set(error, MG_ERR_STATE, "the data has %d different tokens, the model's vocabulary only %d",
+        return mg_error_set(error, MG_ERR_INPUT, "the data has %d different tokens, the model's vocabulary only %d",
                             n_tokens, o->model.vocab_size);
     mg_status status = check(o, error);
     if (status == MG_OK) status = mg_gpt_config_check(&o->model, error);
@@ -269,13 +269,13 @@ mg_status mg_trainer_take_weights(mg_trainer *trainer, const mg_checkpoint *chec
     for (int i = 0; i < to->n; i++) {
         const mg_param *source = mg_params_find(from, to->param[i].name);
         if (!source)
-            return mg_error_set(error, MG_ERR_STATE, "the checkpoint has no parameter '%s'", to->param[i].name);
+            return mg_error_set(error, MG_ERR_INPUT, "the checkpoint has no parameter '%s'", to->param[i].name);
         if (!mg_same_shape(&source->tensor, &to->param[i].tensor))
-            return mg_error_set(error, MG_ERR_STATE, "the checkpoint's '%s' is %s, the run's is %s", to->param[i].name,
+            return mg_error_set(error, MG_ERR_INPUT, "the checkpoint's '%s' is %s, the run's is %s", to->param[i].name,
                                 mg_shape(&source->tensor).text, mg_shape(&to->param[i].tensor).text);
     }
     if (from->n != to->n || from->size != to->size)
-        return mg_error_set(error, MG_ERR_STATE, "the checkpoint has %d parameters, the run has %d", from->n, to->n);
+        return mg_error_set(error, MG_ERR_INPUT, "the checkpoint has %d parameters, the run has %d", from->n, to->n);
     memcpy(to->values, from->values, (size_t)to->size * sizeof *to->values);
     return MG_OK;
 }
@@ -306,7 +306,7 @@ static const char *difference(const mg_train_options *o, uint64_t data_hash, con
 
 mg_status mg_trainer_restore(mg_trainer *trainer, const mg_checkpoint *checkpoint, mg_error *error) {
     const char *what = difference(&trainer->options, trainer->corpus->hash, checkpoint);
-    if (what) return mg_error_set(error, MG_ERR_STATE, "the checkpoint is not this run's: it differs in %s", what);
+    if (what) return mg_error_set(error, MG_ERR_INPUT, "the checkpoint is not this run's: it differs in %s", what);
     mg_status status = mg_trainer_take_weights(trainer, checkpoint, error);
     if (status != MG_OK) return status;
     size_t bytes = (size_t)trainer->adamw.size * sizeof(mg_real);

@@ -67,10 +67,10 @@ void mg_trainer_note_loss(mg_trainer *trainer, double validation_loss);
 
 /* What a checkpoint holds. It borrows from the trainer: save it, do not free it. */
 mg_checkpoint mg_trainer_checkpoint(mg_trainer *trainer);
-/* Go on where the checkpoint was made: its weights, moments and step. MG_ERR_STATE if the two are not the same run,
+/* Go on where the checkpoint was made: its weights, moments and step. MG_ERR_INPUT if the two are not the same run,
  * with what differs. */
 mg_status mg_trainer_restore(mg_trainer *trainer, const mg_checkpoint *checkpoint, mg_error *error);
-/* Start from its weights alone, at step 0. MG_ERR_STATE if the shapes differ. */
+/* Start from its weights alone, at step 0. MG_ERR_INPUT if the shapes differ. */
 mg_status mg_trainer_take_weights(mg_trainer *trainer, const mg_checkpoint *checkpoint, mg_error *error);
 
 #endif

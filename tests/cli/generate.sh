@@ -58,8 +58,8 @@ status 0 generate none -n 5
 says "mask 'none'"
 status 0 generate none -n 5 --no-kv-cache
 says "mask 'none'"
-status 1 generate none -n 5 --kv-cache
-says "looks ahead"
+status 2 generate none -n 5 --kv-cache
+says "--kv-cache is not for this model, which was trained with mask 'none'"
 
 # ---- Refusals ----
 status 2 generate causal -p "o xyz"

@@ -20,4 +20,14 @@ done
 # The honest model fails when it sees its label, the leaky one when it does not.
 grep -q '"\?causal: loss above the honest floor (.*,fail$' broken/summary.csv && fail "the honest model fails without cause"
 grep -q 'one head, 1 ahead: loss.*,fail$' broken/summary.csv || fail "dial.leak: the verdict did not turn"
+
+for size in 1 2 5; do
+    "$maskgrad" lab dial --quick --block-size $size --out-dir short >out.txt 2>err.txt
+    [ $? -eq 2 ] && grep -q -e "--block-size $size is too short for this lab: .* give 6 or more" err.txt ||
+        fail "--block-size $size: $(cat err.txt)"
+    [ ! -s out.txt ] || fail "the question is asked before the block size is refused"
+done
+"$maskgrad" lab dial --block-size 6 --max-iters 1 --eval-iters 1 --quick --out-dir six >out.txt 2>&1
+[ $? -eq 1 ] || fail "--block-size 6: not status 1 after one step: $(cat out.txt)"
+grep -q 'nan\|not measured' out.txt six/*.csv && fail "--block-size 6 leaves something unmeasured"
 echo ok

@@ -55,6 +55,16 @@ mkdir -p there/empty
 "$program" lab leak --data /nonexistent --out-dir there/empty/new/bad 2>/dev/null >&2 || true
 [ -d there/empty ] && [ ! -e there/empty/new ] || fail "what was there is gone, or what was made is left"
 
+# A first window without room for a whole sentence (six words and the start), or a window without a label.
+for short in "1 7" "6 7" "1 2 --data text.txt"; do
+    read -r size least data <<<"$short"
+    status=0
+    "$program" lab leak --block-size "$size" $data --out-dir short >out.txt 2>err.txt || status=$?
+    [ "$status" -eq 2 ] && grep -q -e "--block-size $size is too short for this lab: .* give $least or more" err.txt ||
+        fail "--block-size $size: status $status: $(cat err.txt)"
+    [ ! -s out.txt ] || fail "the question is asked before the block size is refused"
+done
+
 # Bad input: one sentence, nothing left behind.
 for bad in "--data /nonexistent" "--data text.txt --block-size 100000" "--n-embd 30" "--max-iters 0" "--batch-size x"; do
     status=0

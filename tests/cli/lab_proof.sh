@@ -25,4 +25,14 @@ done
 grep -q 'checkpoint: how far ahead' looked/summary.csv || fail "an unmasked checkpoint is taken for a causal one"
 "$maskgrad" lab proof --quick --checkpoint nowhere.h5 --out-dir looked >out.txt 2>&1 && fail "a checkpoint that is not there"
 grep -q nowhere.h5 out.txt || fail "the error does not name the file"
+
+# A context of one token shows nothing to any lab: wrong usage, and no question is asked.
+"$maskgrad" train --data "$2/datasets/data/sentences.csv" --grammar-size 2000 --max-iters 1 --eval-iters 1 --n-embd 8 \
+    --block-size 1 --out-dir one >out.txt 2>&1 || fail "train: $(cat out.txt)"
+for lab in attention mask proof cache heads ablation; do
+    "$maskgrad" lab $lab --quick --checkpoint one --out-dir looked-$lab >out.txt 2>err.txt
+    [ $? -eq 2 ] || fail "lab $lab on a context of 1: not status 2: $(cat out.txt err.txt)"
+    grep -q 'one has a context of 1 token; this lab needs at least' err.txt || fail "lab $lab: $(cat err.txt)"
+    [ ! -s out.txt ] && [ ! -e looked-$lab ] || fail "lab $lab asks its question and then refuses: $(cat out.txt)"
+done
 echo ok

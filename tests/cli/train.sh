@@ -101,7 +101,7 @@ refused --max-iters 10
 refused --lr-decay-iters 100
 sed 's/,2$/,3/; s/,1$/,2/' "$data" >other.csv
 cmp -s "$data" other.csv && fail "the other grammar is the same"
-status 1 train --resume --out-dir part --data other.csv
+status 2 train --resume --out-dir part --data other.csv
 says "the data other.csv is not what the run in part was begun with"
 cp -r part moved
 sed -i 's|"data": "/|"data": "elsewhere/|' moved/run.json

@@ -306,6 +306,7 @@ static void assert_judged(const mg_grammar *g, const char *text, bool from_start
 static void texts_are_judged(void **state) {
     (void)state;
     mg_grammar *g = shipped("frases.csv");
+    assert_int_equal(mg_grammar_shortest_sentence(g), 6); /* o cachorro viu o gato . */
     assert_judged(g, "o cachorro grande mordeu o carteiro ontem .", true, 1, 1, 0);
     assert_judged(g, "a artista muito alta viu o gato . um menino", true, 1, 1, 0);
     assert_judged(g, "a artista muito alto viu o gato .", true, 1, 0, 1); /* agreement */

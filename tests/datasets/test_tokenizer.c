@@ -146,7 +146,7 @@ static void ids_alone_have_no_text(void **state) {
     assert_refuses_text(t, "a", "without a tokenizer");
     char *bytes;
     size_t length;
-    assert_int_equal(mg_tokenizer_decode(t, (int[]){1}, 1, &bytes, &length, &error), MG_ERR_STATE);
+    assert_int_equal(mg_tokenizer_decode(t, (int[]){1}, 1, &bytes, &length, &error), MG_ERR_INPUT);
     mg_tokenizer_free(t);
 }
 

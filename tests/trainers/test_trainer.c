@@ -133,7 +133,7 @@ static void test_restored_goes_on(void **state) {
 static void refuses(const mg_corpus *corpus, const mg_checkpoint *checkpoint, mg_train_options options,
                     const char *name) {
     mg_trainer *trainer = fixture_trainer(&options, corpus);
-    assert_int_equal(mg_trainer_restore(trainer, checkpoint, &fixture_error), MG_ERR_STATE);
+    assert_int_equal(mg_trainer_restore(trainer, checkpoint, &fixture_error), MG_ERR_INPUT);
     assert_says(fixture_error.message, name);
     mg_trainer_free(trainer);
 }
