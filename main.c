@@ -1,5 +1,6 @@
 /* The front door: one table of commands. Each command lives in the folder whose work it shows. */
 #include "checkpoint_commands.h"
+#include "columns.h"
 #include "commands.h"
 #include "error.h"
 #include "experiment_commands.h"
@@ -51,14 +52,17 @@ static int finish(int status) {
 }
 
 static void print_commands(FILE *out) {
-    fputs(
-        "Usage: maskgrad COMMAND [options]\n\nTrain a tiny GPT with and without the causal mask, and see what the mask "
-        "does.\n\nCommands:\n",
-        out);
-    for (const command *c = commands; c->name; c++) fprintf(out, "  %-10s %s\n", c->name, c->help);
-    fputs("\n`maskgrad COMMAND --help` tells the options of a command.\n\nExit status: 0 done, 1 a check or the work "
-          "failed, 2 wrong usage (the command\nline asks for what cannot be), 130 interrupted.\n",
-          out);
+    mg_print_wrapped(out, "", "",
+                     "Usage: maskgrad COMMAND [options]\n\nTrain a tiny GPT with and without the causal mask, and see "
+                     "what the mask does.\n\nCommands:");
+    for (const command *c = commands; c->name; c++) {
+        char first[32];
+        snprintf(first, sizeof first, "  %-10s ", c->name);
+        mg_print_wrapped(out, first, "             ", c->help);
+    }
+    mg_print_wrapped(out, "", "",
+                     "\n`maskgrad COMMAND --help` tells the options of a command.\n\nExit status: 0 done, 1 a check or "
+                     "the work failed, 2 wrong usage (the command line asks for what cannot be), 130 interrupted.");
 }
 
 int main(int argc, char **argv) {

@@ -1,4 +1,5 @@
 #include "flags.h"
+#include "columns.h"
 #include "heap.h"
 
 #include <argp.h>
@@ -283,6 +284,14 @@ static void add_tables(parser *p, const mg_flag_table *tables) {
         }
 }
 
+/* argp breaks lines at its own right margin, which is told by the environment alone; what the user says there stays. */
+static void set_help_width(void) {
+    int columns = mg_columns(stdout);
+    char format[64];
+    snprintf(format, sizeof format, "rmargin=%d,opt-doc-col=10,usage-indent=4", columns - 1);
+    if (columns < MG_COLUMNS) setenv("ARGP_HELP_FMT", format, 0);
+}
+
 int mg_flags_parse(const mg_command_line *line, const mg_flag_table *tables, int argc, char **argv,
                    const char **arguments) {
     parser *p = mg_alloc_zero(1, sizeof *p, "the command line", NULL);
@@ -297,6 +306,7 @@ int mg_flags_parse(const mg_command_line *line, const mg_flag_table *tables, int
     char *own_name = argv[0];
     argv[0] = name; /* argp's messages begin with it */
     struct argp argp = {.options = p->option, .parser = take, .args_doc = line->arguments, .doc = line->doc};
+    set_help_width();
     argp_err_exit_status = mg_exit_status(MG_ERR_INPUT);
     argp_parse(&argp, argc, argv, 0, NULL, p);
     argv[0] = own_name;

@@ -1,3 +1,4 @@
+#include "columns.h"
 #include "fields.h"
 #include "inspect.h"
 #include "quote.h"
@@ -7,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WIDTH = 80, LABEL = 20 };
+enum { LABEL = 20 };
 
 /* "1,234,567" */
 typedef struct number_text {
@@ -28,14 +29,10 @@ static number_text grouped(int64_t n) {
 
 /* "  label             text", broken between words. */
 static void print_wrapped(const char *label, const char *text) {
-    int column = printf("  %-*s", LABEL, label);
-    for (const char *word = text; *word;) {
-        size_t length = strcspn(word, " ");
-        if (column > 2 + LABEL && column + (int)length + 1 > WIDTH) column = printf("\n  %-*s", LABEL, "") - 1;
-        column += printf("%s%.*s", column > 2 + LABEL ? " " : "", (int)length, word);
-        word += length + strspn(word + length, " ");
-    }
-    putchar('\n');
+    char first[64], indent[64];
+    snprintf(first, sizeof first, "  %-*s", LABEL, label);
+    snprintf(indent, sizeof indent, "  %-*s", LABEL, "");
+    mg_print_wrapped(stdout, first, indent, text);
 }
 
 static void print_field(const mg_field *field, const void *from) {
@@ -55,7 +52,7 @@ static void print_field(const mg_field *field, const void *from) {
         snprintf(text, sizeof text, "all");
     else
         snprintf(text, sizeof text, "%" PRId64, mg_field_int(field, from));
-    printf("  %-*s%s\n", LABEL, field->name, text);
+    print_wrapped(field->name, text);
 }
 
 static void print_fields(const char *title, const mg_field *fields, const void *from) {
@@ -63,18 +60,30 @@ static void print_fields(const char *title, const mg_field *fields, const void *
     for (const mg_field *field = fields; field->name; field++) print_field(field, from);
 }
 
+/* One row; where the terminal is too narrow, the name stands on a line of its own. */
+static void print_row(const char *name, const char *shape, const char *numbers, const char *norm) {
+    if (mg_columns(stdout) == MG_COLUMNS)
+        printf("  %-28s %-16s %15s %14s", name, shape, numbers, norm);
+    else
+        printf("  %s\n    %-12s %11s %11s", name, shape, numbers, norm);
+    putchar('\n');
+}
+
 static void print_parameters(mg_gpt *gpt) {
     const mg_params *params = mg_gpt_params(gpt);
-    printf("\nParameters\n  %-28s %-16s %15s %14s\n", "name", "shape", "numbers", "L2 norm");
+    puts("\nParameters");
+    print_row("name", "shape", "numbers", "L2 norm");
     for (int i = 0; i < params->n; i++) {
         const mg_param *p = &params->param[i];
         mg_parameter_summary summary = mg_parameter_summarise(p);
-        printf("  %-28s %-16s %15s %14.6g\n", p->name, mg_shape(&p->tensor).text, grouped(mg_size(&p->tensor)).text,
-               summary.norm);
+        char norm[32];
+        snprintf(norm, sizeof norm, "%.6g", summary.norm);
+        print_row(p->name, mg_shape(&p->tensor).text, grouped(mg_size(&p->tensor)).text, norm);
         if (summary.not_finite)
             printf("    %s of them are NaN or infinite: training diverged\n", grouped(summary.not_finite).text);
     }
-    printf("  %-28s %-16s %15s\n", "in all", "", grouped(mg_params_count(params)).text);
+    printf("  %-*s %15s\n", mg_columns(stdout) == MG_COLUMNS ? 45 : 14, "in all",
+           grouped(mg_params_count(params)).text);
 }
 
 /* As many of the first tokens as fit into a line. */
@@ -83,7 +92,7 @@ static void print_tokens(const mg_tokenizer *tokenizer) {
     for (int id = 0; id < mg_tokenizer_size(tokenizer); id++) {
         mg_quoted quoted = mg_quote(mg_tokenizer_token(tokenizer, id));
         int length = (int)strlen(quoted.text) + 1;
-        if (column + length > WIDTH) break;
+        if (column + length > mg_columns(stdout)) break;
         column += printf("%s%s", id ? " " : "", quoted.text);
     }
     putchar('\n');
@@ -101,11 +110,14 @@ static void print_tokenizer(const mg_tokenizer *tokenizer) {
 }
 
 static void print_verdict(const mg_inspection *inspection) {
+    putchar('\n');
     if (inspection->info.sealed)
-        puts("\nVerified: every byte was read; the file's seal and the checksum of every\ndataset match.");
+        mg_print_wrapped(stdout, "", "",
+                         "Verified: every byte was read; the file's seal and the checksum of every dataset match.");
     else
-        puts("\nVerified: every dataset was read, and those with a checksum match it.\nThere is no seal over the "
-             "whole file: another program rewrote it.");
+        mg_print_wrapped(stdout, "", "",
+                         "Verified: every dataset was read, and those with a checksum match it. There is no seal over "
+                         "the whole file: another program rewrote it.");
 }
 
 void mg_inspect_print(mg_inspection *inspection) {

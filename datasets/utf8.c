@@ -1,7 +1,10 @@
+#define _XOPEN_SOURCE 700 /* wcwidth */
 #include "utf8.h"
 
+#include <locale.h>
 #include <stdbool.h>
 #include <string.h>
+#include <wchar.h>
 
 static const char replacement[3] = {'\xEF', '\xBF', '\xBD'}; /* U+FFFD */
 
@@ -29,17 +32,42 @@ int mg_utf8_next(const char *bytes, size_t n) {
     return length;
 }
 
+/* wcwidth knows widths in a locale of UTF-8 alone, so it is asked in one, whatever the program's is. */
+static int width_of(wchar_t character) {
+    static locale_t utf8;
+    if (!utf8) utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+    if (!utf8) return 1;
+    locale_t before = uselocale(utf8);
+    int width = wcwidth(character);
+    uselocale(before);
+    return width < 0 ? 1 : width; /* a control character; how it is shown, is not known */
+}
+
+size_t mg_utf8_step(const char *text, int *columns) {
+    *columns = 1;
+    if (!*text) return 0;
+    int n = mg_utf8_next(text, strlen(text));
+    if (n == 0) return strlen(text);
+    if (n < 2) return n < 0 ? (size_t)-n : 1;
+    static const unsigned char first[] = {0, 0, 0x1F, 0x0F, 0x07}; /* the bits of a lead byte that count */
+    wchar_t character = (unsigned char)text[0] & first[n];
+    for (int i = 1; i < n; i++) character = character << 6 | ((unsigned char)text[i] & 0x3F);
+    *columns = width_of(character);
+    return (size_t)n;
+}
+
 int mg_utf8_columns(const char *text) {
-    int columns = 0;
-    for (const char *c = text; *c; c++) columns += ((unsigned char)*c & 0xC0) != 0x80;
+    int columns = 0, width;
+    for (size_t n; (n = mg_utf8_step(text, &width)) > 0; text += n) columns += width;
     return columns;
 }
 
 size_t mg_utf8_fitting(const char *text, int columns) {
-    size_t n = 0;
-    for (; text[n]; n++)
-        if (((unsigned char)text[n] & 0xC0) != 0x80 && --columns < 0) break;
-    return n;
+    size_t fitting = 0;
+    int width;
+    for (size_t n; (n = mg_utf8_step(text + fitting, &width)) > 0; fitting += n)
+        if ((columns -= width) < 0) break;
+    return fitting;
 }
 
 mg_status mg_utf8_check(const char *bytes, size_t n, mg_error *error) {

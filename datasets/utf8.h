@@ -14,7 +14,11 @@
 MG_API int mg_utf8_next(const char *bytes, size_t n);
 /* MG_ERR_FORMAT with the offset and the value of the first byte that begins no whole character. */
 MG_API mg_status mg_utf8_check(const char *bytes, size_t n, mg_error *error);
-/* How many columns a terminal takes for a 0-terminated text: one a character. */
+/* How many columns a terminal takes for the character that a 0-terminated text begins with: 2 for one of East Asia's
+ * wide ones, 0 for one that stands on the letter before, else 1, as for bytes that are none. Returns its bytes; 0
+ * at the end of the text. */
+MG_API size_t mg_utf8_step(const char *text, int *columns);
+/* And for all of it. */
 MG_API int mg_utf8_columns(const char *text);
 /* How many bytes of it fit into so many columns. */
 MG_API size_t mg_utf8_fitting(const char *text, int columns);

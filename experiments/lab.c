@@ -1,9 +1,9 @@
+#include "columns.h"
 #include "lab_private.h"
 #include "utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 mg_lab *lab_new(const lab_row *row, mg_error *error) {
@@ -125,11 +125,6 @@ void lab_texts(mg_lab *lab, const char *title, int n, const char *const *heading
     lab_add_block(lab, (lab_block){.kind = LAB_BLOCK_TEXTS, .texts = row});
 }
 
-static int stderr_columns(void) {
-    struct winsize size;
-    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : LAB_TERMINAL_COLUMNS;
-}
-
 void lab_progress(mg_lab *lab, const char *what, long done, long total, const char *format, ...) {
     lab_print_head(lab);
     bool live = isatty(STDERR_FILENO) != 0;
@@ -145,7 +140,7 @@ void lab_progress(mg_lab *lab, const char *what, long done, long total, const ch
     vsnprintf(detail, sizeof detail, format, arguments);
     va_end(arguments);
     /* The last column stays free: some terminals wrap there. */
-    int columns = stderr_columns() - 1;
+    int columns = mg_columns(stderr) - 1;
     if (!live) {
         const char *line = lab_format(lab, "lab %s: %s %ld/%ld %s", lab->row->name, what, done, total, detail);
         fprintf(stderr, "%.*s\n", (int)mg_utf8_fitting(line, columns), line);

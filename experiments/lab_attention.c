@@ -192,7 +192,7 @@ static lab_heatmap *begin_map(mg_lab *lab, const char *what, int layer) {
 /* What is to be read off a map, head by head. */
 static void head_table(mg_lab *lab, int n, const view *views) {
     lab_table *table = lab_table_begin(lab, "heads", "The heads in numbers",
-                                       "model\tlayer\thead\tentropy (nats)\ton itself\ton the next token\ton the past");
+                                       "model\tlayer\thead\tentropy (nats)\ton itself\ton the next\ton the past");
     for (int i = 0; i < n; i++) {
         const view *v = &views[i];
         const mg_gpt_config *c = mg_gpt_get_config(v->gpt);

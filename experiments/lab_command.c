@@ -1,5 +1,6 @@
 /* maskgrad lab: list the labs, run one, run all. */
 #define _GNU_SOURCE /* program_invocation_name */
+#include "columns.h"
 #include "experiment_commands.h"
 #include "lab_private.h"
 #include "parallel.h"
@@ -280,10 +281,11 @@ static void list_labs(FILE *out) {
     if (!lab) return;
     fputs("The labs, each with its question:\n\n", out);
     for (const lab_row *row = lab_rows; row->name; row++)
-        fprintf(out, "  %-11s %s\n", row->name, lab_shown(lab, row->question));
-    fputs("\n`maskgrad lab NAME` runs one, `maskgrad lab all` runs them all, and\n`maskgrad lab NAME --help` tells the "
-          "options of one.\n",
-          out);
+        mg_print_wrapped(out, lab_format(lab, "  %-11s ", row->name), "              ", lab_shown(lab, row->question));
+    fputs("\n", out);
+    mg_print_wrapped(out, "", "",
+                     "`maskgrad lab NAME` runs one, `maskgrad lab all` runs them all, and `maskgrad lab NAME --help` "
+                     "tells the options of one.");
     lab_free(lab);
 }
 

@@ -252,7 +252,7 @@ static float leak_of_an_empty_row(lab_mask_way w, const rows *r) {
 
 static void extreme_scores(mg_lab *lab, const rows *r) {
     lab_table *table = lab_table_begin(lab, "extremes", "Which masks hold when scores are extreme?",
-                                       "mask\tfuture at +1e6\tfuture at −1e6\tpast at −1e6\trow that sees nothing");
+                                       "mask\tfuture +1e6\tfuture −1e6\tpast −1e6\tempty row");
     float changed[N_WAYS], low[N_WAYS], empty[N_WAYS];
     for (int w = 0; w < N_WAYS; w++) {
         float up = change_of_the_past((lab_mask_way)w, r, 1e6F), down = change_of_the_past((lab_mask_way)w, r, -1e6F);

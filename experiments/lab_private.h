@@ -166,8 +166,7 @@ mg_status lab_write_index(const char *out_dir, const lab_row *const *rows, const
 /* report_style.c */
 extern const char lab_report_style[], lab_report_style_elsewhere[]; /* on a screen; on a phone and on paper */
 
-/* terminal.c, terminal_pictures.c */
-enum { LAB_TERMINAL_COLUMNS = 80 };
+/* terminal.c, terminal_pictures.c: as wide as mg_columns says */
 void lab_print_head(mg_lab *lab); /* once, when the work begins: what is refused asks no question */
 void lab_print_results(mg_lab *lab);
 bool lab_terminal_utf8(void);
@@ -176,9 +175,9 @@ bool lab_terminal_colour(void);
  * the rest '?'. The second puts it on one line. */
 const char *lab_shown(mg_lab *lab, const char *text);
 const char *lab_shown_line(mg_lab *lab, const char *text);
-int lab_text_width(const char *text); /* characters */
+int lab_text_width(const char *text); /* columns */
 void lab_print_wrapped(mg_lab *lab, const char *first_indent, const char *indent, const char *text);
-/* In a column of `width` characters, cut if it is longer. */
+/* `width` columns, cut if it is longer. */
 const char *lab_padded(mg_lab *lab, const char *text, int width, bool right);
 void lab_print_line(const char *text); /* without the blanks at its end */
 void lab_print_figure(mg_lab *lab, const lab_figure *figure);

@@ -1,4 +1,5 @@
-/* A lab on the terminal: 80 columns, and beyond ASCII only where the locale's character set is UTF-8. */
+/* A lab on the terminal: 80 columns or fewer, and beyond ASCII only where the locale's character set is UTF-8. */
+#include "columns.h"
 #include "lab_private.h"
 #include "utf8.h"
 
@@ -23,13 +24,15 @@ bool lab_terminal_colour(void) {
 }
 
 int lab_text_width(const char *text) {
-    int width = 0;
-    for (const char *c = text; *c; c++) {
-        if (*c == '\033') /* a colour of ours: texts have no such character left */
-            while (*c && *c != 'm') c++;
-        else
-            width += ((unsigned char)*c & 0xC0) != 0x80;
-        if (!*c) break;
+    int width = 0, columns;
+    while (*text) {
+        if (*text == '\033') { /* a colour of ours: texts have no such character left */
+            text += strcspn(text, "m");
+            text += *text == 'm';
+            continue;
+        }
+        text += mg_utf8_step(text, &columns);
+        width += columns;
     }
     return width;
 }
@@ -86,23 +89,11 @@ const char *lab_shown_line(mg_lab *lab, const char *text) {
     return line;
 }
 
-/* How many bytes of text fit into `columns`, broken at a space if one is there. */
-static size_t line_that_fits(const char *text, int columns) {
-    size_t end = 0, space = 0;
-    for (int used = 0; text[end] && text[end] != '\n'; used++) {
-        if (used == columns) return space ? space : end;
-        if (text[end] == ' ') space = end;
-        do end++;
-        while (((unsigned char)text[end] & 0xC0) == 0x80);
-    }
-    return end;
-}
-
 void lab_print_wrapped(mg_lab *lab, const char *first_indent, const char *indent, const char *text) {
     text = lab_shown(lab, text);
     const char *before = first_indent;
     do {
-        size_t n = line_that_fits(text, LAB_TERMINAL_COLUMNS - lab_text_width(before));
+        size_t n = mg_line_fitting(text, mg_columns(stdout) - lab_text_width(before));
         printf("%s%.*s\n", before, (int)n, text);
         text += n;
         if (*text == ' ' || *text == '\n') text++;
@@ -110,17 +101,19 @@ void lab_print_wrapped(mg_lab *lab, const char *first_indent, const char *indent
     } while (*text);
 }
 
-static void heading(const char *text) {
-    if (lab_terminal_colour())
-        printf("\n\033[1m%s\033[0m\n", text);
-    else
-        printf("\n%s\n", text);
+static void heading(mg_lab *lab, const char *text) {
+    bool colour = lab_terminal_colour();
+    printf("\n%s", colour ? "\033[1m" : "");
+    lab_print_wrapped(lab, "", "", lab_shown_line(lab, text));
+    if (colour) fputs("\033[0m", stdout);
 }
 
 const char *lab_padded(mg_lab *lab, const char *text, int width, bool right) {
-    if (strlen(text) > line_that_fits(text, width)) /* cut at the letter, not at the word */
-        return lab_format(lab, "%.*s~", (int)mg_utf8_fitting(text, width - 1), text);
-    int room = width - lab_text_width(text);
+    if (mg_utf8_columns(text) > width) { /* cut at the letter, not at the word */
+        const char *cut = lab_terminal_utf8() ? "…" : width > 6 ? "..." : "~";
+        text = lab_format(lab, "%.*s%s", (int)mg_utf8_fitting(text, width - mg_utf8_columns(cut)), text, cut);
+    }
+    int room = width - mg_utf8_columns(text);
     return lab_format(lab, "%*s%s%*s", right ? room : 0, "", text, right ? 0 : room, "");
 }
 
@@ -141,13 +134,13 @@ void lab_print_head(mg_lab *lab) {
     if (lab->begun) return;
     lab->begun = true;
     printf("lab %s\n", lab->row->name);
-    heading("Question");
+    heading(lab, "Question");
     lab_print_wrapped(lab, "  ", "  ", lab->row->question);
     fflush(stdout);
 }
 
 static void print_checks(mg_lab *lab) {
-    heading("Checks");
+    heading(lab, "Checks");
     for (int i = 0; i < lab->checks.n; i++) {
         const lab_check *c = lab->checks.item[i];
         const char *colour = "", *end = "";
@@ -164,44 +157,86 @@ static void print_checks(mg_lab *lab) {
     printf("\n  %d of %d checks pass.\n", lab->checks.n - failed, lab->checks.n);
 }
 
-static void print_table(mg_lab *lab, const lab_table *table) {
-    heading(lab_shown_line(lab, table->title));
-    enum { MOST = 32 };
-    int n = table->n_columns < MOST ? table->n_columns : MOST, width[MOST] = {0}, total = 2;
-    bool numbers[MOST];
+enum { MOST_CELLS_OF_A_ROW = 32, LEAST_TEXT = 8 };
+
+static const char *cell_of(mg_lab *lab, const lab_table *table, int row, int column) {
+    return lab_shown_line(lab, ((const char **)table->rows.item[row])[column]);
+}
+
+/* The widths of the first n columns, so that rows fit. On the usual terminal the widest give way, but no
+ * number is cut; on a narrower one nothing is. Whether they fit. */
+static bool fit_columns(mg_lab *lab, const lab_table *table, int n, int *width, bool *numbers) {
+    int least[MOST_CELLS_OF_A_ROW], total = 0;
     for (int c = 0; c < n; c++) {
         numbers[c] = lab_column_is_numbers(table, c);
+        width[c] = least[c] = 0;
         for (int r = 0; r < table->rows.n; r++) {
-            const char *cell = lab_shown_line(lab, ((const char **)table->rows.item[r])[c]);
-            if (lab_text_width(cell) > width[c]) width[c] = lab_text_width(cell);
+            int needs = lab_text_width(cell_of(lab, table, r, c));
+            if (needs > width[c]) width[c] = needs;
+            if (r > 0 && !numbers[c] && needs > LEAST_TEXT) needs = LEAST_TEXT;
+            if (r > 0 && needs > least[c]) least[c] = needs;
         }
+        if (least[c] < 4) least[c] = width[c] < 4 ? width[c] : 4; /* of a header */
+        if (mg_columns(stdout) < MG_COLUMNS) least[c] = width[c];
         total += width[c] + 2;
     }
-    /* The widest column gives way until the rows fit. */
-    while (total > LAB_TERMINAL_COLUMNS) {
-        int widest = 0;
-        for (int c = 1; c < n; c++)
-            if (width[c] > width[widest]) widest = c;
-        if (width[widest] <= 4) break;
+    for (; total > mg_columns(stdout); total--) {
+        int widest = -1;
+        for (int c = 0; c < n; c++)
+            if (width[c] > least[c] && (widest < 0 || width[c] > width[widest])) widest = c;
+        if (widest < 0) return false;
         width[widest]--;
-        total--;
     }
-    for (int r = 0; r < table->rows.n; r++) {
-        const char *cells[MOST];
-        for (int c = 0; c < n; c++) cells[c] = lab_shown_line(lab, ((const char **)table->rows.item[r])[c]);
+    return true;
+}
+
+/* Where rows do not fit, each cell has a line behind its column's name. */
+static void print_records(mg_lab *lab, const lab_table *table) {
+    for (int r = 1; r < table->rows.n; r++) {
+        lab_print_wrapped(lab, "  ", "    ", cell_of(lab, table, r, 0));
+        for (int c = 1; c < table->n_columns; c++)
+            lab_print_wrapped(lab, lab_format(lab, "    %s  ", cell_of(lab, table, 0, c)), "      ",
+                              cell_of(lab, table, r, c));
+    }
+}
+
+static void print_table(mg_lab *lab, const lab_table *table) {
+    heading(lab, table->title);
+    int n = table->n_columns < MOST_CELLS_OF_A_ROW ? table->n_columns : MOST_CELLS_OF_A_ROW;
+    int width[MOST_CELLS_OF_A_ROW];
+    bool numbers[MOST_CELLS_OF_A_ROW];
+    bool fits = fit_columns(lab, table, n, width, numbers);
+    if (!fits) print_records(lab, table);
+    for (int r = 0; fits && r < table->rows.n; r++) {
+        const char *cells[MOST_CELLS_OF_A_ROW];
+        for (int c = 0; c < n; c++) cells[c] = cell_of(lab, table, r, c);
         print_row(lab, n, cells, width, numbers);
     }
     lab_print_wrapped(lab, "  ", "  ", table->caption);
 }
 
+/* The next line of a text that has `width` columns; a line that goes on is indented. */
+static const char *next_line(mg_lab *lab, const char **text, bool *goes_on, int width) {
+    const char *indent = *goes_on ? "    " : "";
+    int n = (int)mg_line_fitting(*text, width - (int)strlen(indent));
+    const char *line = lab_format(lab, "%s%.*s", indent, n, *text);
+    *text += n;
+    *goes_on = **text && **text != '\n';
+    if (**text == ' ' || **text == '\n') ++*text;
+    return line;
+}
+
 static void print_texts(mg_lab *lab, const lab_text_row *row) {
-    heading(lab_shown_line(lab, row->title));
-    enum { MOST_ACROSS = 3 };
-    int across = row->n < MOST_ACROSS ? row->n : MOST_ACROSS;
+    heading(lab, row->title);
+    enum { MOST_ACROSS = 3, LEAST_WIDTH = 24 };
+    int columns = mg_columns(stdout), across = columns / LEAST_WIDTH;
+    across = across < 1 ? 1 : across > MOST_ACROSS ? MOST_ACROSS : across;
+    if (row->n < across) across = row->n;
     for (int begin = 0; begin < row->n; begin += across) {
-        int n = row->n - begin < across ? row->n - begin : across, each = (LAB_TERMINAL_COLUMNS - 2 * n) / n;
+        int n = row->n - begin < across ? row->n - begin : across, each = (columns - 2 * n) / n;
         const int width[MOST_ACROSS] = {each, each, each};
         const bool left[MOST_ACROSS] = {false};
+        bool goes_on[MOST_ACROSS] = {false};
         const char *rest[MOST_ACROSS], *cells[MOST_ACROSS];
         for (int i = 0; i < n; i++) {
             cells[i] = lab_shown_line(lab, row->headings[begin + i]);
@@ -211,10 +246,7 @@ static void print_texts(mg_lab *lab, const lab_text_row *row) {
         for (bool more = true; more;) {
             more = false;
             for (int i = 0; i < n; i++) {
-                size_t length = line_that_fits(rest[i], each);
-                cells[i] = lab_format(lab, "%.*s", (int)length, rest[i]);
-                rest[i] += length;
-                if (*rest[i] == ' ' || *rest[i] == '\n') rest[i]++;
+                cells[i] = next_line(lab, &rest[i], &goes_on[i], each);
                 more = more || *rest[i];
             }
             print_row(lab, n, cells, width, left);
@@ -229,12 +261,12 @@ static void print_block(mg_lab *lab, const lab_block *block) {
         lab_print_wrapped(lab, "  ", "  ", block->note);
         break;
     case LAB_BLOCK_FIGURE:
-        heading(lab_shown_line(lab, block->figure->title));
+        heading(lab, block->figure->title);
         lab_print_figure(lab, block->figure);
         lab_print_wrapped(lab, "  ", "  ", block->figure->caption);
         break;
     case LAB_BLOCK_HEATMAP:
-        heading(lab_shown_line(lab, block->heatmap->title));
+        heading(lab, block->heatmap->title);
         lab_print_heatmap(lab, block->heatmap);
         lab_print_wrapped(lab, "  ", "  ", block->heatmap->caption);
         break;
@@ -244,7 +276,7 @@ static void print_block(mg_lab *lab, const lab_block *block) {
 }
 
 void lab_print_results(mg_lab *lab) {
-    heading("Hypotheses");
+    heading(lab, "Hypotheses");
     for (int i = 0; i < lab->hypotheses.n; i++)
         lab_print_wrapped(lab, lab_format(lab, "  %d. ", i + 1), "     ", lab->hypotheses.item[i]);
     for (int i = 0; i < lab->blocks.n; i++) print_block(lab, lab->blocks.item[i]);

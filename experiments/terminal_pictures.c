@@ -1,10 +1,11 @@
 /* Curves and heat maps in characters. */
+#include "columns.h"
 #include "lab_private.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { PLOT_COLUMNS = 66, PLOT_ROWS = 14, N_GLYPHS = 6, N_LETTERS = 26 };
+enum { PLOT_COLUMNS = MG_COLUMNS - 14, PLOT_ROWS = 14, N_GLYPHS = 6, N_LETTERS = 26 };
 
 static const char *const glyphs_utf8[N_GLYPHS] = {"●", "○", "▲", "△", "■", "□"};
 static const char *const glyphs_ascii[N_GLYPHS] = {"*", "o", "x", "+", "#", "@"};
@@ -13,12 +14,13 @@ static const char *const letters[N_LETTERS] = {"a", "b", "c", "d", "e", "f", "g"
 
 /* A grid of glyphs, NULL where nothing is; what is drawn first stays on top. */
 typedef struct grid {
+    int columns; /* at most PLOT_COLUMNS, behind an axis of 11 */
     const char *at[PLOT_ROWS][PLOT_COLUMNS];
 } grid;
 
 static void put(grid *g, double along_x, double along_y, const char *glyph) {
-    int column = (int)lround(along_x * (PLOT_COLUMNS - 1)), row = (int)lround((1 - along_y) * (PLOT_ROWS - 1));
-    if (column < 0 || column >= PLOT_COLUMNS || row < 0 || row >= PLOT_ROWS || g->at[row][column]) return;
+    int column = (int)lround(along_x * (g->columns - 1)), row = (int)lround((1 - along_y) * (PLOT_ROWS - 1));
+    if (column < 0 || column >= g->columns || row < 0 || row >= PLOT_ROWS || g->at[row][column]) return;
     g->at[row][column] = glyph;
 }
 
@@ -45,7 +47,7 @@ static void put_series(grid *g, const lab_figure *figure, const lab_series *s, c
 
 static void put_level(grid *g, const lab_figure *figure, double level, const char *dash) {
     double along = lab_along(lab_span_y(figure), figure->axes.log_y, level);
-    for (int c = 0; c < PLOT_COLUMNS; c += 2) put(g, c / (PLOT_COLUMNS - 1.0), along, dash);
+    for (int c = 0; c < g->columns; c += 2) put(g, c / (g->columns - 1.0), along, dash);
 }
 
 static void print_grid(const grid *g, const lab_figure *figure, bool utf8) {
@@ -57,28 +59,41 @@ static void print_grid(const grid *g, const lab_figure *figure, bool utf8) {
             snprintf(tick, sizeof tick, "%.3g",
                      figure->axes.log_y ? y.low * pow(y.high / y.low, along) : y.low + along * (y.high - y.low));
         printf("%9s %s", tick, utf8 ? "│" : "|");
-        int last = PLOT_COLUMNS;
+        int last = g->columns;
         while (last > 0 && !g->at[r][last - 1]) last--;
         for (int c = 0; c < last; c++) fputs(g->at[r][c] ? g->at[r][c] : " ", stdout);
         fputs("\n", stdout);
     }
     printf("%9s %s", "", utf8 ? "└" : "+");
-    for (int c = 0; c < PLOT_COLUMNS; c++) fputs(utf8 ? "─" : "-", stdout);
+    for (int c = 0; c < g->columns; c++) fputs(utf8 ? "─" : "-", stdout);
     fputs("\n", stdout);
+}
+
+/* A column of names is as wide as its longest, up to a limit. */
+static void widen(int *width, const char *text, int limit) {
+    int needs = lab_text_width(text);
+    if (needs > limit) needs = limit;
+    if (needs > *width) *width = needs;
 }
 
 static void print_bars(mg_lab *lab, const lab_figure *figure, bool utf8) {
     lab_span y = lab_span_y(figure);
+    int columns = mg_columns(stdout), place = 0, label = 0;
+    for (int i = 0; i < figure->n_places; i++) widen(&place, lab_shown_line(lab, figure->places[i]), columns * 3 / 10);
+    for (int k = 0; k < figure->series.n; k++)
+        widen(&label, lab_shown_line(lab, ((const lab_series *)figure->series.item[k])->label), columns * 3 / 10);
+    int longest = columns - place - label - 14;
+    longest = longest > 30 ? 30 : longest < 1 ? 1 : longest;
     for (int i = 0; i < figure->n_places; i++)
         for (int k = 0; k < figure->series.n; k++) {
             const lab_series *s = figure->series.item[k];
             if (s->shape != LAB_SHAPE_BARS) continue;
-            printf("  %s %s", lab_padded(lab, k ? "" : lab_shown_line(lab, figure->places[i]), 14, false),
-                   lab_padded(lab, lab_shown_line(lab, s->label), 22, false));
+            printf("  %s %s", lab_padded(lab, k ? "" : lab_shown_line(lab, figure->places[i]), place, false),
+                   lab_padded(lab, lab_shown_line(lab, s->label), label, false));
             fputs(" ", stdout);
             bool shown = lab_can_show(figure, 1, s->y[i]);
-            int length = shown ? (int)lround(30 * lab_along(y, figure->axes.log_y, s->y[i])) : 0;
-            for (int c = 0; c < length && c < 30; c++) fputs(utf8 ? "█" : "#", stdout);
+            int length = shown ? (int)lround(longest * lab_along(y, figure->axes.log_y, s->y[i])) : 0;
+            for (int c = 0; c < length && c < longest; c++) fputs(utf8 ? "█" : "#", stdout);
             printf(" %.4g\n", s->y[i]);
         }
 }
@@ -90,7 +105,7 @@ void lab_print_figure(mg_lab *lab, const lab_figure *figure) {
         return;
     }
     const char *dash = utf8 ? "╌" : "-";
-    grid g = {0};
+    grid g = {.columns = mg_columns(stdout) - 14};
     for (int k = 0, used = 0; k < figure->series.n; k++) {
         const lab_series *s = figure->series.item[k];
         if (s->shape == LAB_SHAPE_LEVEL) continue;
@@ -106,9 +121,19 @@ void lab_print_figure(mg_lab *lab, const lab_figure *figure) {
     lab_span x = lab_span_x(figure);
     if (!figure->axes.log_x && fabs(x.low) < 1e-6 * (x.high - x.low)) x.low = 0; /* rounding, not a place */
     const char *name = lab_shown_line(lab, figure->axes.x);
-    int room = PLOT_COLUMNS - 20 - lab_text_width(name);
-    printf("%11s%-10.4g%*s%s%*s%10.4g\n", "", x.low, room > 0 ? room / 2 : 0, "", name, room > 0 ? room - room / 2 : 0,
-           "", x.high);
+    char low[16], high[16];
+    snprintf(low, sizeof low, "%.4g", x.low);
+    snprintf(high, sizeof high, "%.4g", x.high);
+    /* Between the ends of the axis, as near to its middle as they let it. */
+    int room = g.columns - (int)strlen(low) - (int)strlen(high);
+    int before = (g.columns - lab_text_width(name)) / 2 - (int)strlen(low);
+    bool fits = room >= lab_text_width(name) + 2;
+    if (before < 1) before = 1;
+    if (fits)
+        printf("%11s%s%*s%s%*s%s\n", "", low, before, "", name, room - before - lab_text_width(name), "", high);
+    else
+        printf("%11s%s%*s%s\n", "", low, room, "", high);
+    if (!fits) lab_print_wrapped(lab, "           ", "           ", figure->axes.x);
     for (int k = 0, used = 0; k < figure->series.n; k++) {
         const lab_series *s = figure->series.item[k];
         const char *mark = is_dashed(s) ? dash : glyph_of(figure, used, utf8);
@@ -121,7 +146,7 @@ void lab_print_figure(mg_lab *lab, const lab_figure *figure) {
 
 static const char *const shades_utf8[] = {"░░", "▒▒", "▓▓", "██"};
 static const char *const shades_ascii[] = {"::", "++", "**", "##"};
-enum { N_SHADES = 4, MOST_CELLS = 34 };
+enum { N_SHADES = 4 };
 
 static const char *cell_text(const lab_heatmap *map, lab_span span, const lab_panel *panel, int row, int column,
                              bool utf8) {
@@ -138,16 +163,27 @@ static const char *cell_text(const lab_heatmap *map, lab_span span, const lab_pa
     return (utf8 ? shades_utf8 : shades_ascii)[shade];
 }
 
-enum { GUTTER = 9 }; /* the row's token and a space */
-
-static int stride(int n) {
-    return (n + MOST_CELLS - 1) / MOST_CELLS;
+/* The rows' tokens and a space: as wide as the longest, as long as that leaves most of the line to the cells. */
+static int gutter(const lab_heatmap *map) {
+    int width = 8;
+    for (int p = 0; p < map->panels.n; p++) {
+        const lab_panel *panel = map->panels.item[p];
+        for (int row = 0; panel->row_labels && row < panel->n_rows; row++)
+            widen(&width, lab_shown_line(map->lab, lab_tick(map->lab, panel->row_labels, row)), mg_columns(stdout) / 5);
+    }
+    return width + 1;
 }
 
-static int panel_width(const lab_panel *panel) {
-    int step = stride(panel->n_columns);
+static int stride(const lab_heatmap *map, int n) {
+    int most = (mg_columns(stdout) - gutter(map) - 2) / 2;
+    return (n + most - 1) / most;
+}
+
+static int panel_width(const lab_heatmap *map, const lab_panel *panel) {
+    int step = stride(map, panel->n_columns), most = mg_columns(stdout) - gutter(map) - 2;
     int cells = 2 * ((panel->n_columns + step - 1) / step), title = lab_text_width(panel->title);
-    return GUTTER + (cells > title ? cells : title) + 2;
+    if (title > most) title = most;
+    return gutter(map) + (cells > title ? cells : title) + 2;
 }
 
 /* The first letter of a token, behind the space that most of GPT-2's begin with, or the last digit of a number. */
@@ -164,18 +200,19 @@ static const char *column_tick(mg_lab *lab, const lab_panel *panel, int column) 
 
 /* Line -2 is the title, -1 the columns' ticks, the others rows: a line that ends where the next panel begins. */
 static const char *panel_line(mg_lab *lab, const lab_heatmap *map, const lab_panel *panel, int line, bool utf8) {
-    int width = panel_width(panel) - GUTTER, row = line * stride(panel->n_rows);
+    int width = panel_width(map, panel) - gutter(map), row = line * stride(map, panel->n_rows);
     const char *cells = "", *token = "";
     if (line == -2 || row >= panel->n_rows) {
         if (line == -2) cells = lab_shown_line(lab, panel->title);
     } else {
         if (line >= 0) token = lab_shown_line(lab, lab_tick(lab, panel->row_labels, row));
         lab_span span = lab_heat_span(map);
-        for (int c = 0; c < panel->n_columns; c += stride(panel->n_columns))
+        for (int c = 0; c < panel->n_columns; c += stride(map, panel->n_columns))
             cells = lab_format(lab, "%s%s", cells,
                                line == -1 ? column_tick(lab, panel, c) : cell_text(map, span, panel, row, c, utf8));
     }
-    return lab_format(lab, "%s %s", lab_padded(lab, token, GUTTER - 1, true), lab_padded(lab, cells, width, false));
+    return lab_format(lab, "%s %s", lab_padded(lab, token, gutter(map) - 1, true),
+                      lab_padded(lab, cells, width, false));
 }
 
 /* Panels side by side from `first`, as many as fit; returns the next one. */
@@ -183,9 +220,9 @@ static int print_panels(mg_lab *lab, const lab_heatmap *map, int first, bool utf
     int end = first, width = 0, lines = 0;
     for (; end < map->panels.n; end++) {
         const lab_panel *panel = map->panels.item[end];
-        width += panel_width(panel);
-        if (end > first && width > LAB_TERMINAL_COLUMNS) break;
-        int needed = (panel->n_rows + stride(panel->n_rows) - 1) / stride(panel->n_rows);
+        width += panel_width(map, panel);
+        if (end > first && width > mg_columns(stdout)) break;
+        int needed = (panel->n_rows + stride(map, panel->n_rows) - 1) / stride(map, panel->n_rows);
         if (needed > lines) lines = needed;
     }
     for (int line = -2; line < lines; line++) {
@@ -195,8 +232,9 @@ static int print_panels(mg_lab *lab, const lab_heatmap *map, int first, bool utf
         lab_print_line(text);
     }
     const lab_panel *panel = map->panels.item[first];
-    if (stride(panel->n_rows) > 1 || stride(panel->n_columns) > 1)
-        printf("  Shown: one row in %d, one column in %d.\n", stride(panel->n_rows), stride(panel->n_columns));
+    int rows = stride(map, panel->n_rows), columns = stride(map, panel->n_columns);
+    if (rows > 1 || columns > 1)
+        lab_print_wrapped(lab, "  ", "  ", lab_format(lab, "Shown: one row in %d, one column in %d.", rows, columns));
     return end;
 }
 
@@ -205,9 +243,11 @@ void lab_print_heatmap(mg_lab *lab, const lab_heatmap *map) {
     for (int p = 0; p < map->panels.n;) p = print_panels(lab, map, p, utf8);
     lab_span span = lab_heat_span(map);
     const char *const *shades = utf8 ? shades_utf8 : shades_ascii;
-    printf("  %s %.3g", shades[0], span.low);
-    for (int i = 1; i < N_SHADES; i++) printf("  %s", shades[i]);
-    printf(" %.3g %s%s   0: exactly 0   %s: does not exist\n", span.high, lab_shown_line(lab, map->scale.unit),
-           map->scale.log ? ", by its logarithm\n" : "", utf8 ? "·" : ".");
-    if (lab_heat_has(map, LAB_CELL_ALARM)) fputs("  !!: should not be there, or is not a number\n", stdout);
+    const char *key = lab_format(lab, "%s %.3g", shades[0], span.low);
+    for (int i = 1; i < N_SHADES; i++) key = lab_format(lab, "%s  %s", key, shades[i]);
+    key = lab_format(lab, "%s %.3g %s%s; 0: exactly 0; %s: does not exist", key, span.high, map->scale.unit,
+                     map->scale.log ? ", by its logarithm" : "", utf8 ? "·" : ".");
+    if (lab_heat_has(map, LAB_CELL_ALARM))
+        key = lab_format(lab, "%s; !!: should not be there, or is not a number", key);
+    lab_print_wrapped(lab, "  ", "  ", key);
 }

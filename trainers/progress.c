@@ -1,5 +1,7 @@
 #include "progress.h"
 #include "clock.h"
+#include "columns.h"
+#include "utf8.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,6 +27,18 @@ static void format_duration(double seconds, char *text, size_t size) {
         snprintf(text, size, "%lds", s);
 }
 
+/* A live line is cut where the terminal ends: what wraps would not be overwritten. */
+static void show(mg_progress *p, int64_t done, const char *what) {
+    char line[256];
+    snprintf(line, sizeof line, "step %" PRId64 "/%" PRId64 "  %s", done, p->total, what);
+    if (p->live)
+        fprintf(stderr, "\r\033[K%.*s", (int)mg_utf8_fitting(line, mg_columns(stderr) - 1), line);
+    else
+        fprintf(stderr, "%s\n", line);
+    fflush(stderr);
+    p->shown = p->live;
+}
+
 void mg_progress_step(mg_progress *p, int64_t done, double loss) {
     double now = mg_seconds();
     if (now - p->last < (p->live ? 0.1 : 10.0)) return;
@@ -32,18 +46,14 @@ void mg_progress_step(mg_progress *p, int64_t done, double loss) {
     double a_step = (now - p->begun) / (double)(done - p->first);
     char left[32];
     format_duration(a_step * (double)(p->total - done), left, sizeof left);
-    fprintf(stderr, "%sstep %" PRId64 "/%" PRId64 "  loss %.4f  %.0f tokens/s  %s left%s", p->live ? "\r\033[K" : "",
-            done, p->total, loss, (double)p->tokens_a_step / a_step, left, p->live ? "" : "\n");
-    fflush(stderr);
-    p->shown = p->live;
+    char text[128];
+    snprintf(text, sizeof text, "loss %.4f  %.0f tokens/s  %s left", loss, (double)p->tokens_a_step / a_step, left);
+    show(p, done, text);
 }
 
 void mg_progress_say(mg_progress *p, int64_t done, const char *what) {
     if (!p->live && done > p->first) return;
-    fprintf(stderr, "%sstep %" PRId64 "/%" PRId64 "  %s%s", p->live ? "\r\033[K" : "", done, p->total, what,
-            p->live ? "" : "\n");
-    fflush(stderr);
-    p->shown = p->live;
+    show(p, done, what);
 }
 
 void mg_progress_clear(mg_progress *p) {

@@ -25,6 +25,12 @@ while read -r command; do
     [ "$(grep -E '^(  |      )-' "$help" | grep -cE '^.{28} [^ ]')" -eq "$options" ] || fail "$command --help: texts in other columns"
 done < <(printf '%s\n%s\nlab all\n' "$commands" "$labs")
 [ "$n" -ge 19 ] || fail "only $n commands and labs"
+# On a narrower terminal it is as narrow.
+while read -r command; do
+    # shellcheck disable=SC2086
+    COLUMNS=40 "$program" $command >"$help" || fail "$command: status $? in 40 columns"
+    grep -E '^.{41,}' "$help" && fail "$command: wider than 40 columns"
+done < <(printf '%s --help\n' $commands "lab all" && echo "lab" && echo "--help")
 grep -qe '--learning-rate' <<<"$("$program" train --help)" || fail "other spellings are not told"
 grep -q 'Exit status: 0 done' <<<"$("$program" --help)" || fail "the exit status is not told"
 awk 'length($0) > 80' <<<"$("$program" --help)" | grep . && fail "--help: wider than 80 columns"

@@ -30,6 +30,9 @@ says "'ç'"
     fail 'a line is wider than 80 columns'
 grep -q Verified "$folder/out" && fail 'it claims a verification that was not asked for'
 
+COLUMNS=40 run 0 --verify "$file"
+[ "$(LC_ALL=C.UTF-8 awk '{ if (length($0) > most) most = length($0) } END { print most }' <<<"$(tail -n +2 "$folder/out")")" -le 40 ] ||
+    fail 'in 40 columns a line is wider'
 run 0 --verify "$file"
 says 'Verified: every byte was read'
 
@@ -51,8 +54,11 @@ rm "$folder/damaged.h5"
 
 # Without its seal, as another program may leave it.
 dd if=/dev/zero of="$file" bs=512 count=1 conv=notrunc status=none
+COLUMNS=40 run 0 --verify "$file"
+[ "$(LC_ALL=C.UTF-8 awk '{ if (length($0) > most) most = length($0) } END { print most }' <<<"$(tail -n +2 "$folder/out")")" -le 40 ] ||
+    fail 'in 40 columns a line is wider'
 run 0 --verify "$file"
-says 'There is no'
+says 'those with a checksum match it'
 cp "$source/tests/checkpoints/version-1.h5" "$file"
 
 printf 'no checkpoint\n' > "$folder/text.h5"

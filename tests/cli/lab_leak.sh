@@ -43,6 +43,11 @@ for text in one/report.html out.txt; do
         fail "$text: an outcome that was not measured"
 done
 
+# What the models write is wider than a column: where a line goes on, it is indented below its star.
+LC_ALL=C.UTF-8 sed -n '/^First windows/,/^Sentences/p' out.txt | sed '1,2d' | grep -v '^$\|^Sentences' >windows.txt
+grep -q '^      [a-z]' windows.txt || fail "lines that go on are not indented"
+! grep -v '^  \(\*\|    [a-z]\|  [a-z]\|   *\)' windows.txt || fail "a line without indentation"
+
 # Text: no floor, the masked model judges.
 for _ in $(seq 400); do echo "the quick brown fox jumps over the lazy dog and runs away from it"; done >text.txt
 status=0

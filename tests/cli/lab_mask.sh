@@ -17,6 +17,10 @@ awk 'length > 80 {print; long = 1} END {exit long}' out.txt || fail "lines beyon
 grep -q '^  1 0 0 0 0 0' out.txt || fail "the triangle is not printed"
 LC_ALL=C.UTF-8 "$maskgrad" lab mask >out.txt || fail "in a UTF-8 locale"
 grep -q '░' out.txt || fail "no shading in a UTF-8 locale"
+[ "$(LC_ALL=C.UTF-8 grep -c '…' out.txt)" -eq 2 ] || fail "more is abbreviated than the two texts of a check"
+LC_ALL=C.UTF-8 COLUMNS=40 "$maskgrad" lab mask >out.txt || fail "in 40 columns"
+LC_ALL=C.UTF-8 grep -E '^.{41,}' out.txt && fail "lines beyond 40 columns"
+grep -q '^    empty row  1$' out.txt || fail "a table that does not fit is not told cell by cell"
 [ -s err.txt ] && command -v gnuplot >/dev/null && fail "something on stderr: $(cat err.txt)"
 
 run=runs/lab-mask

@@ -111,6 +111,10 @@ static void columns_count_characters(void **state) {
     assert_int_equal(mg_utf8_fitting("a\xC3\xA7\xC3\xA3o", 2), 3);
     assert_int_equal(mg_utf8_fitting("a\xC3\xA7\xC3\xA3o", 4), 6);
     assert_int_equal(mg_utf8_fitting("ab", 80), 2);
+    assert_int_equal(mg_utf8_columns("\xE6\xBC\xA2\xE5\xAD\x97"), 4);      /* two characters of East Asia */
+    assert_int_equal(mg_utf8_fitting("\xE6\xBC\xA2\xE5\xAD\x97", 3), 3); /* half a character does not fit */
+    assert_int_equal(mg_utf8_columns("a\xCC\x83o"), 2);                     /* a tilde on the a */
+    assert_int_equal(mg_utf8_columns("\xFF\xE6\xBC"), 2);                  /* bytes that are none */
 }
 
 int main(void) {
