@@ -17,14 +17,15 @@
 
 #include <string.h>
 
-/* Queries that the backward treats together: their weights fit the first-level cache. */
+/* Queries that are treated together: their weights fit the first-level cache. */
 enum { TILE_QUERIES = 32 };
 
 typedef struct job {
-    ptrdiff_t B, queries, keys, C, width; /* width: of a head, d_k */
-    ptrdiff_t first;                      /* position of the first query: what the cache already held */
-    ptrdiff_t key_stride;                 /* between a head's keys: 3C in qkv, C in a cache */
-    const mg_real *qkv, *key, *value;     /* of batch 0, head 0 */
+    ptrdiff_t B, queries, keys, C;
+    ptrdiff_t width, padded;          /* of a head, d_k; rounded up to whole vectors */
+    ptrdiff_t first;                  /* position of the first query: what the cache already held */
+    ptrdiff_t key_stride;             /* between a head's keys: 3C in qkv, C in a cache */
+    const mg_real *qkv, *key, *value; /* of batch 0, head 0 */
     mg_attention_options o;
     const int *lookahead;
     mg_real *out, *log_sum; /* (B,T,C), (B,H,T) */
@@ -48,6 +49,11 @@ typedef struct head {
     int lookahead;
 } head;
 
+static void set_width(job *j) {
+    j->width = j->C / j->o.n_head;
+    j->padded = mg_pad(j->width);
+}
+
 static head head_of(const job *j, ptrdiff_t index) {
     ptrdiff_t b = index / j->o.n_head, h = index % j->o.n_head;
     const mg_real *qkv = j->qkv + b * j->queries * 3 * j->C + h * j->width;
@@ -67,13 +73,10 @@ static ptrdiff_t visible(const job *j, const head *a, ptrdiff_t query) {
     return mg_visible(j->first + query, a->lookahead, j->keys);
 }
 
-/* to (width, mg_pad(n)) = from (n, width) transposed, with zeros behind column n. */
-static void transpose(ptrdiff_t n, ptrdiff_t width, const mg_real *from, ptrdiff_t stride, mg_real *restrict to) {
-    ptrdiff_t padded = mg_pad(n);
-    for (ptrdiff_t d = 0; d < width; d++) {
-        for (ptrdiff_t i = 0; i < n; i++) to[d * padded + i] = from[i * stride + d];
-        for (ptrdiff_t i = n; i < padded; i++) to[d * padded + i] = 0;
-    }
+/* Between two rows of weights. One vector more than the keys take: with a power of two, the same key's weight of many
+ * queries would fall into a few lines of the cache and drive each other out. */
+static ptrdiff_t row_stride(const job *j) {
+    return mg_pad(j->keys) + MG_LANES;
 }
 
 /* row[j] *= 0 or 1/(1−rate), a function of the rng and of (head, query, key) alone. */
@@ -85,104 +88,149 @@ static void drop(const job *j, const head *a, ptrdiff_t query, ptrdiff_t n, mg_r
     }
 }
 
-/* Copy a row to where the caller looks, with `hidden` for the keys that the query does not see. */
+/* Give each array its part of `memory`, which may be NULL; returns the bytes that all need. */
+static size_t lay_out(int n, mg_real **array[], const ptrdiff_t *size, mg_real *memory) {
+    ptrdiff_t used = 0;
+    for (int i = 0; i < n; used += size[i++]) *array[i] = memory ? memory + used : NULL;
+    return (size_t)used * sizeof *memory;
+}
+
+/* Copy a row, times factor, to where the caller looks, with `hidden` for the keys that the query does not see. */
 static void capture(mg_real *to, const job *j, const head *a, ptrdiff_t query, ptrdiff_t n, const mg_real *row,
-                    mg_real hidden) {
+                    mg_real factor, mg_real hidden) {
     if (!to) return;
     to += (a->index * j->queries + query) * j->keys;
-    memcpy(to, row, (size_t)n * sizeof *row);
+    for (ptrdiff_t i = 0; i < n; i++) to[i] = row[i] * factor;
     for (ptrdiff_t i = n; i < j->keys; i++) to[i] = hidden;
 }
 
-/* From here on, an array that belongs to a head is read as `rows of width`, whatever memory it stands in. */
+/* Rows of a head, `stride` apart, whatever memory they stand in. */
 typedef struct rows {
     mg_real *data;
     ptrdiff_t stride;
 } rows;
 
-/* Scores of R queries from `query` on, for all keys that the last of them sees. */
-MG_INLINE void score(const int R, const job *j, const head *a, ptrdiff_t query, const mg_real *keys_t, mg_real *row) {
-    const mg_real *q = a->q + query * a->q_stride;
-    ptrdiff_t n = visible(j, a, query + R - 1), padded = mg_pad(j->keys);
-    if (keys_t) {
-        mg_rows_times_columns(R, n, j->width, q, a->q_stride, keys_t, padded, row, padded);
-        return;
+/* Products of R rows, that of `query` being the first, with the keys in a panel that the last of the queries sees. */
+MG_INLINE void score_panel(const int R, const job *j, const head *a, ptrdiff_t query, ptrdiff_t panel, rows from,
+                           const mg_real *panels, mg_real factor, mg_real *to) {
+    ptrdiff_t n = visible(j, a, query + R - 1) - panel * MG_PANEL;
+    if (n <= 0) return;
+    mg_rows_times_panel(R, n < MG_PANEL ? n : MG_PANEL, j->width, from.data, from.stride,
+                        panels + panel * MG_PANEL * j->width, factor, to + panel * MG_PANEL, row_stride(j));
+}
+
+/* to = factor · from · panels for a tile of queries, as far as each sees; a panel serves all while it is near. */
+MG_INLINE void score(const job *j, const head *a, mg_range tile, rows from, const mg_real *panels, mg_real factor,
+                     mg_real *to) {
+    ptrdiff_t n = tile.end - tile.begin, n_panels = mg_tile_count(visible(j, a, tile.end - 1), MG_PANEL);
+    for (ptrdiff_t panel = 0; panel < n_panels; panel++) {
+        ptrdiff_t i = 0;
+        for (; i + MG_GROUP <= n; i += MG_GROUP)
+            score_panel(MG_GROUP, j, a, tile.begin + i, panel, (rows){from.data + i * from.stride, from.stride}, panels,
+                        factor, to + i * row_stride(j));
+        for (; i < n; i++)
+            score_panel(1, j, a, tile.begin + i, panel, (rows){from.data + i * from.stride, from.stride}, panels,
+                        factor, to + i * row_stride(j));
     }
-    for (int r = 0; r < R; r++)
-        for (ptrdiff_t k = 0; k < n; k++)
-            row[r * padded + k] = mg_dot(j->width, q + r * a->q_stride, a->k + k * a->k_stride);
 }
 
-/* out = weights · values for R queries: together over the keys that all of them see, then each its own rest. */
-MG_INLINE void mix(const int R, const job *j, const head *a, ptrdiff_t query, const mg_real *row, rows values,
-                   rows out) {
-    ptrdiff_t common = visible(j, a, query), padded = mg_pad(j->keys);
-    mg_weighted_rows(R, common, j->width, row, padded, 1, values.data, values.stride, false, out.data, out.stride);
-    for (int r = 1; r < R; r++)
-        mg_weighted_rows(1, visible(j, a, query + r) - common, j->width, row + r * padded + common, 0, 1,
-                         values.data + common * values.stride, values.stride, true, out.data + r * out.stride, 0);
+/* to (n, padded) = n rows of a head, with zeros behind them: loops over a row then end with a whole vector. */
+static void copy_rows(const job *j, ptrdiff_t n, const mg_real *from, ptrdiff_t stride, mg_real *restrict to) {
+    for (ptrdiff_t i = 0; i < n; i++, from += stride, to += j->padded) {
+        if (i + MG_AHEAD < n) mg_prefetch(j->width, from + MG_AHEAD * stride);
+        memcpy(to, from, (size_t)j->width * sizeof *to);
+        for (ptrdiff_t d = j->width; d < j->padded; d++) to[d] = 0;
+    }
 }
 
-MG_INLINE void forward_queries(const int R, const job *j, const head *a, ptrdiff_t query, const mg_real *keys_t,
-                               mg_real *row) {
+/* out = factor · weights · values for R queries, in `width` columns. */
+MG_INLINE void mix(const int R, const job *j, const head *a, ptrdiff_t query, const mg_real *weights, ptrdiff_t width,
+                   rows values, const mg_real *factor, mg_real *out) {
+    ptrdiff_t n = visible(j, a, query), stairs = visible(j, a, query + R - 1) - n;
+    mg_weighted_rows(R, n, (int)stairs, width, weights, row_stride(j), 1, values.data, values.stride, factor, false,
+                     out, j->padded);
+}
+
+/* Scores become weights, and weights the output. */
+MG_INLINE void forward_queries(const int R, const job *j, const head *a, ptrdiff_t query, mg_real *row, ptrdiff_t width,
+                               rows values, mg_real *mixed) {
     ptrdiff_t b = a->index / j->o.n_head, h = a->index % j->o.n_head;
-    score(R, j, a, query, keys_t, row);
+    mg_real *out = j->out + (b * j->queries + query) * j->C + h * j->width, factor[MG_GROUP];
     for (int r = 0; r < R; r++) {
-        mg_real *weights = row + r * mg_pad(j->keys);
+        mg_real *weights = row + r * row_stride(j);
         ptrdiff_t n = visible(j, a, query + r);
-#pragma omp simd
-        for (ptrdiff_t k = 0; k < mg_pad(n); k++) weights[k] *= j->o.scale;
-        capture(j->o.scores, j, a, query + r, n, weights, -INFINITY);
-        j->log_sum[a->index * j->queries + query + r] = mg_softmax_row(n, weights);
-        capture(j->o.weights, j, a, query + r, n, weights, 0);
+        capture(j->o.scores, j, a, query + r, n, weights, 1, -INFINITY);
+        factor[r] = mg_softmax_row(n, weights, &j->log_sum[a->index * j->queries + query + r]);
+        capture(j->o.weights, j, a, query + r, n, weights, factor[r], 0);
         if (j->o.dropout > 0) drop(j, a, query + r, n, weights);
     }
-    mix(R, j, a, query, row, (rows){(mg_real *)a->v, a->k_stride},
-        (rows){j->out + (b * j->queries + query) * j->C + h * j->width, j->C});
+    mix(R, j, a, query, row, width, values, factor, mixed);
+    for (int r = 0; r < R; r++) memcpy(out + r * j->C, mixed + r * j->padded, (size_t)j->width * sizeof *out);
 }
 
-/* Workspace: transposed keys (width, mg_pad(keys)), then a group's rows of weights. One query does without the
- * transposed keys: it would read each of them once. */
-MG_KERNEL static void forward_head(const job *j, const head *a, mg_real *workspace) {
-    mg_real *keys_t = j->queries >= MG_GROUP ? workspace : NULL, *row = workspace + j->width * mg_pad(j->keys);
-    if (keys_t) transpose(j->keys, j->width, a->k, a->k_stride, keys_t);
-    ptrdiff_t i = 0;
-    for (; i + MG_GROUP <= j->queries; i += MG_GROUP) forward_queries(MG_GROUP, j, a, i, keys_t, row);
-    for (; i < j->queries; i++) forward_queries(1, j, a, i, keys_t, row);
+/* The workspace of one head's forward. */
+typedef struct forward_space {
+    mg_real *keys;   /* panels */
+    mg_real *values; /* (T, padded) */
+    mg_real *out;    /* (MG_GROUP, padded) */
+    mg_real *row;    /* (TILE_QUERIES, row_stride): scores, then weights */
+} forward_space;
+
+static size_t lay_out_forward(const job *j, mg_real *memory, forward_space *w) {
+    mg_real **array[] = {&w->keys, &w->values, &w->out, &w->row};
+    ptrdiff_t size[] = {mg_panels_size(j->keys, j->width), j->keys * j->padded, MG_GROUP * j->padded,
+                        TILE_QUERIES * row_stride(j)};
+    return lay_out(4, array, size, memory);
 }
 
-static size_t forward_bytes(const job *j) {
-    return (size_t)((j->width + MG_GROUP) * mg_pad(j->keys)) * sizeof(mg_real);
+/* A few queries do without copies: they would read each key and value hardly more often than making them does. */
+MG_KERNEL static void forward_few(const job *j, const head *a, const forward_space *w) {
+    for (ptrdiff_t i = 0; i < j->queries; i++) {
+        const mg_real *q = a->q + i * a->q_stride;
+        for (ptrdiff_t k = 0; k < visible(j, a, i); k++)
+            w->row[k] = mg_dot(j->width, q, a->k + k * a->k_stride) * j->o.scale;
+        forward_queries(1, j, a, i, w->row, j->width, (rows){(mg_real *)a->v, a->k_stride}, w->out);
+    }
+}
+
+MG_KERNEL static void forward_queries_of_tile(const job *j, const head *a, const forward_space *w, mg_range tile) {
+    rows values = {w->values, j->padded};
+    ptrdiff_t i = tile.begin;
+    mg_real *row = w->row;
+    score(j, a, tile, (rows){(mg_real *)a->q + i * a->q_stride, a->q_stride}, w->keys, j->o.scale, row);
+    for (; i + MG_GROUP <= tile.end; i += MG_GROUP, row += MG_GROUP * row_stride(j))
+        forward_queries(MG_GROUP, j, a, i, row, j->padded, values, w->out);
+    for (; i < tile.end; i++, row += row_stride(j)) forward_queries(1, j, a, i, row, j->padded, values, w->out);
+}
+
+static void forward_head(const job *j, const head *a, mg_real *workspace) {
+    forward_space w;
+    lay_out_forward(j, workspace, &w);
+    if (j->queries < MG_GROUP) {
+        forward_few(j, a, &w);
+        return;
+    }
+    mg_make_panels(j->keys, j->width, a->k, a->k_stride, w.keys);
+    copy_rows(j, j->keys, a->v, a->k_stride, w.values);
+    for (ptrdiff_t t = 0; t < mg_tile_count(j->queries, TILE_QUERIES); t++)
+        forward_queries_of_tile(j, a, &w, mg_tile_range(j->queries, TILE_QUERIES, t));
 }
 
 /* The workspace of one head's backward. */
 typedef struct backward_space {
-    mg_real *keys_t, *values_t; /* (width, mg_pad(T)) */
-    mg_real *k, *dk, *dv;       /* (T, width) */
-    mg_real *q, *dout, *dq;     /* (TILE_QUERIES, width) */
-    mg_real *p, *ds;            /* (TILE_QUERIES, mg_pad(T)) */
+    mg_real *keys, *values; /* panels */
+    mg_real *k, *dk, *dv;   /* (T, padded) */
+    mg_real *q, *dout, *dq; /* (TILE_QUERIES, padded) */
+    mg_real *p, *ds;        /* (TILE_QUERIES, row_stride): scores, then weights; products dp, then score gradients */
+    mg_real *D;             /* (TILE_QUERIES) */
 } backward_space;
 
-static backward_space lay_out(const job *j, mg_real *memory) {
-    ptrdiff_t padded = mg_pad(j->keys), columns = j->width * padded, tile = TILE_QUERIES * j->width;
-    backward_space w = {.keys_t = memory, .values_t = memory + columns, .k = memory + 2 * columns};
-    w.dk = w.k + columns;
-    w.dv = w.dk + columns;
-    w.q = w.dv + columns;
-    w.dout = w.q + tile;
-    w.dq = w.dout + tile;
-    w.p = w.dq + tile;
-    w.ds = w.p + TILE_QUERIES * padded;
-    return w;
-}
-
-static size_t backward_bytes(const job *j) {
-    ptrdiff_t padded = mg_pad(j->keys);
-    return (size_t)(5 * j->width * padded + TILE_QUERIES * (3 * j->width + 2 * padded)) * sizeof(mg_real);
-}
-
-static void copy_rows(ptrdiff_t n, ptrdiff_t width, const mg_real *from, ptrdiff_t stride, mg_real *restrict to) {
-    for (ptrdiff_t i = 0; i < n; i++) memcpy(to + i * width, from + i * stride, (size_t)width * sizeof(mg_real));
+static size_t lay_out_backward(const job *j, mg_real *memory, backward_space *w) {
+    ptrdiff_t panels = mg_panels_size(j->keys, j->width), whole = j->keys * j->padded;
+    ptrdiff_t tile = TILE_QUERIES * j->padded, weights = TILE_QUERIES * row_stride(j);
+    mg_real **array[] = {&w->keys, &w->values, &w->k, &w->dk, &w->dv, &w->q, &w->dout, &w->dq, &w->p, &w->ds, &w->D};
+    ptrdiff_t size[] = {panels, panels, whole, whole, whole, tile, tile, tile, weights, weights, TILE_QUERIES};
+    return lay_out(11, array, size, memory);
 }
 
 /* Weights and score gradients of a query whose greatest score, and so log_sum, is infinite: those of mg_softmax. D is
@@ -190,37 +238,33 @@ static void copy_rows(ptrdiff_t n, ptrdiff_t width, const mg_real *from, ptrdiff
  * makes a score infinite meets a gradient of 0, not a rounding error. */
 static void backward_limit(ptrdiff_t n, mg_real scale, mg_real *p, mg_real *ds) {
     mg_real D = 0;
-    for (ptrdiff_t k = 0; k < n; k++) p[k] *= scale;
     mg_softmax_limit(n, p, p);
     for (ptrdiff_t k = 0; k < n; k++) D += p[k] * ds[k];
     for (ptrdiff_t k = 0; k < n; k++) ds[k] = p[k] * (ds[k] - D) * scale;
 }
 
-/* Weights and score gradients of R queries, `query` being the first and `at` its place in the tile. */
+/* Scores become weights p, their products dp with the values score gradients ds, and these dq, for R queries, `query`
+ * being the first and `at` its place in the tile. */
 MG_INLINE void backward_queries(const int R, const job *j, const head *a, const backward_space *w, ptrdiff_t query,
-                                ptrdiff_t at, const mg_real *out) {
-    ptrdiff_t padded = mg_pad(j->keys), n = visible(j, a, query + R - 1);
-    mg_real *p = w->p + at * padded, *ds = w->ds + at * padded, scale = j->o.scale;
-    const mg_real *dout = w->dout + at * j->width;
-    mg_rows_times_columns(R, n, j->width, w->q + at * j->width, j->width, w->keys_t, padded, p, padded);
-    mg_rows_times_columns(R, n, j->width, dout, j->width, w->values_t, padded, ds, padded);
-    for (int r = 0; r < R; r++, p += padded, ds += padded, dout += j->width) {
+                                ptrdiff_t at) {
+    mg_real *p = w->p + at * row_stride(j), *ds = w->ds + at * row_stride(j), scale = j->o.scale;
+    for (int r = 0; r < R; r++, p += row_stride(j), ds += row_stride(j)) {
         mg_real log_sum = j->log_sum[a->index * j->queries + query + r];
-        mg_real D = mg_dot(j->width, dout, out + (query + r) * j->C);
-        n = visible(j, a, query + r);
+        mg_real D = w->D[at + r];
+        ptrdiff_t n = visible(j, a, query + r);
         if (j->o.dropout > 0) drop(j, a, query + r, n, ds);
         if (isinf(log_sum)) {
             backward_limit(n, scale, p, ds);
         } else {
 #pragma omp simd
             for (ptrdiff_t k = 0; k < mg_pad(n); k++) {
-                p[k] = mg_exp_real(p[k] * scale - log_sum);
+                p[k] = mg_exp_real(p[k] - log_sum);
                 ds[k] = p[k] * (ds[k] - D) * scale;
             }
         }
         if (j->o.dropout > 0) drop(j, a, query + r, n, p);
     }
-    mix(R, j, a, query, w->ds + at * padded, (rows){w->k, j->width}, (rows){w->dq + at * j->width, j->width});
+    mix(R, j, a, query, w->ds + at * row_stride(j), j->padded, (rows){w->k, j->padded}, NULL, w->dq + at * j->padded);
 }
 
 /* The first query of the tile, counted from its beginning, that sees key k. */
@@ -230,23 +274,20 @@ static ptrdiff_t first_to_see(const job *j, const head *a, mg_range tile, ptrdif
     return i < tile.end - tile.begin ? i : tile.end - tile.begin;
 }
 
-/* to[k] += Σ_i weights[i][k] · from[i] for R keys: together over the queries that see all of them, each its own rest.
- */
+/* to[k] += Σ_i weights[i][k] · from[i] for R keys, over the queries that see them: from the last query and the last key
+ * backwards, for the keys before it are seen by one query more each. */
 MG_INLINE void collect(const int R, const job *j, const head *a, mg_range tile, ptrdiff_t k, const mg_real *weights,
                        const mg_real *from, mg_real *to) {
-    ptrdiff_t padded = mg_pad(j->keys), all = first_to_see(j, a, tile, k + R - 1), n = tile.end - tile.begin;
-    mg_weighted_rows(R, n - all, j->width, weights + all * padded + k, 1, padded, from + all * j->width, j->width, true,
-                     to + k * j->width, j->width);
-    for (int r = 0; r + 1 < R; r++) {
-        ptrdiff_t i = first_to_see(j, a, tile, k + r);
-        mg_weighted_rows(1, all - i, j->width, weights + i * padded + k + r, 0, padded, from + i * j->width, j->width,
-                         true, to + (k + r) * j->width, 0);
-    }
+    ptrdiff_t last = tile.end - tile.begin - 1, last_key = k + R - 1, all = first_to_see(j, a, tile, last_key);
+    ptrdiff_t stairs = all - first_to_see(j, a, tile, k);
+    mg_weighted_rows(R, last + 1 - all, (int)stairs, j->padded, weights + last * row_stride(j) + last_key, -1,
+                     -row_stride(j), from + last * j->padded, -j->padded, NULL, true, to + last_key * j->padded,
+                     -j->padded);
 }
 
 /* rows of dqkv = or += rows of `from`, as dqkv_beta says. */
 static void put_rows(const job *j, ptrdiff_t n, const mg_real *from, mg_real *to) {
-    for (ptrdiff_t i = 0; i < n; i++, from += j->width, to += 3 * j->C) {
+    for (ptrdiff_t i = 0; i < n; i++, from += j->padded, to += 3 * j->C) {
         if (j->dqkv_beta == 0)
             memcpy(to, from, (size_t)j->width * sizeof(mg_real));
         else
@@ -257,8 +298,12 @@ static void put_rows(const job *j, ptrdiff_t n, const mg_real *from, mg_real *to
 MG_KERNEL static void backward_queries_of_tile(const job *j, const head *a, const backward_space *w, mg_range tile,
                                                const mg_real *out) {
     ptrdiff_t n = tile.end - tile.begin, i = 0, k = 0, seen = visible(j, a, tile.end - 1);
-    for (; i + MG_GROUP <= n; i += MG_GROUP) backward_queries(MG_GROUP, j, a, w, tile.begin + i, i, out);
-    for (; i < n; i++) backward_queries(1, j, a, w, tile.begin + i, i, out);
+    for (ptrdiff_t r = 0; r < n; r++)
+        w->D[r] = mg_dot(j->width, w->dout + r * j->padded, out + (tile.begin + r) * j->C);
+    score(j, a, tile, (rows){w->q, j->padded}, w->keys, j->o.scale, w->p);
+    score(j, a, tile, (rows){w->dout, j->padded}, w->values, 1, w->ds);
+    for (; i + MG_GROUP <= n; i += MG_GROUP) backward_queries(MG_GROUP, j, a, w, tile.begin + i, i);
+    for (; i < n; i++) backward_queries(1, j, a, w, tile.begin + i, i);
     for (; k + MG_GROUP <= seen; k += MG_GROUP) {
         collect(MG_GROUP, j, a, tile, k, w->p, w->dout, w->dv);
         collect(MG_GROUP, j, a, tile, k, w->ds, w->q, w->dk);
@@ -269,21 +314,34 @@ MG_KERNEL static void backward_queries_of_tile(const job *j, const head *a, cons
     }
 }
 
+/* What a tile of queries reads from far away. */
+static void prefetch_tile(const job *j, const head *a, ptrdiff_t tile, ptrdiff_t corner) {
+    mg_range r = mg_tile_range(j->queries, TILE_QUERIES, tile);
+    for (ptrdiff_t i = r.begin; i < r.end; i++) {
+        mg_prefetch(j->width, a->q + i * a->q_stride);
+        mg_prefetch(j->width, j->dout + corner + i * j->C);
+        mg_prefetch(j->width, j->out + corner + i * j->C);
+    }
+}
+
 static void backward_head(const job *j, const head *a, mg_real *workspace) {
-    backward_space w = lay_out(j, workspace);
+    backward_space w;
+    lay_out_backward(j, workspace, &w);
     ptrdiff_t b = a->index / j->o.n_head, h = a->index % j->o.n_head, corner = b * j->queries * j->C + h * j->width;
     mg_real *dqkv = j->dqkv + 3 * b * j->queries * j->C + h * j->width;
-    transpose(j->keys, j->width, a->k, a->k_stride, w.keys_t);
-    transpose(j->keys, j->width, a->v, a->k_stride, w.values_t);
-    copy_rows(j->keys, j->width, a->k, a->k_stride, w.k);
-    memset(w.dk, 0, (size_t)(j->keys * j->width) * sizeof(mg_real));
-    memset(w.dv, 0, (size_t)(j->keys * j->width) * sizeof(mg_real));
+    prefetch_tile(j, a, 0, corner);
+    mg_make_panels(j->keys, j->width, a->k, a->k_stride, w.keys);
+    mg_make_panels(j->keys, j->width, a->v, a->k_stride, w.values);
+    copy_rows(j, j->keys, a->k, a->k_stride, w.k);
+    memset(w.dk, 0, (size_t)(j->keys * j->padded) * sizeof(mg_real));
+    memset(w.dv, 0, (size_t)(j->keys * j->padded) * sizeof(mg_real));
     ptrdiff_t tiles = mg_tile_count(j->queries, TILE_QUERIES);
     for (ptrdiff_t t = 0; t < tiles; t++) {
         mg_range tile = mg_tile_range(j->queries, TILE_QUERIES, t);
         ptrdiff_t n = tile.end - tile.begin;
-        copy_rows(n, j->width, a->q + tile.begin * a->q_stride, a->q_stride, w.q);
-        copy_rows(n, j->width, j->dout + corner + tile.begin * j->C, j->C, w.dout);
+        copy_rows(j, n, a->q + tile.begin * a->q_stride, a->q_stride, w.q);
+        copy_rows(j, n, j->dout + corner + tile.begin * j->C, j->C, w.dout);
+        prefetch_tile(j, a, t + 1, corner);
         backward_queries_of_tile(j, a, &w, tile, j->out + corner);
         put_rows(j, n, w.dq, dqkv + tile.begin * 3 * j->C);
     }
@@ -311,14 +369,14 @@ static void attention_backward(mg_tape *tape, const mg_node *node) {
     const saved *s = node->saved;
     job j = {.B = qkv->dim[0], .queries = qkv->dim[1], .keys = qkv->dim[1], .C = qkv->dim[2] / 3, .qkv = qkv->data};
     j.o = (mg_attention_options){.n_head = s->n_head, .scale = s->scale, .dropout = s->dropout, .dropout_rng = s->rng};
-    j.width = j.C / s->n_head;
+    set_width(&j);
     j.key_stride = 3 * j.C;
     j.lookahead = s->lookahead;
     j.log_sum = s->log_sum;
     j.out = node->out->data;
     j.dout = node->out->grad;
     j.dqkv = mg_grad_beta(tape, qkv, &j.dqkv_beta);
-    if (j.dqkv) mg_parallel(j.B * s->n_head, backward_tile, &j, backward_bytes(&j));
+    if (j.dqkv) mg_parallel(j.B * s->n_head, backward_tile, &j, lay_out_backward(&j, NULL, &(backward_space){0}));
 }
 
 static const mg_op op = {"attention", attention_backward};
@@ -360,7 +418,7 @@ mg_tensor *(mg_attention)(mg_tape *tape, mg_tensor *qkv, const mg_attention_opti
     job j = {.B = qkv->dim[0], .queries = qkv->dim[1], .keys = qkv->dim[1], .C = qkv->dim[2] / 3, .qkv = qkv->data};
     j.o = *options;
     j.lookahead = options->lookahead;
-    j.width = j.C / options->n_head;
+    set_width(&j);
     j.key_stride = 3 * j.C;
     if (options->cached_keys) {
         MG_OP_CHECK(tape, &op, j.B == 1 && !mg_tape_wants(tape, 1, &qkv),
@@ -373,7 +431,8 @@ mg_tensor *(mg_attention)(mg_tape *tape, mg_tensor *qkv, const mg_attention_opti
     /* Heads so small that starting a thread costs more than they do go together. */
     ptrdiff_t work = j.queries * j.keys * j.width, heads = j.B * options->n_head;
     j.heads_per_tile = work >= 16384 ? 1 : 16384 / work < heads ? 16384 / work : heads;
-    mg_parallel(mg_tile_count(heads, j.heads_per_tile), forward_tile, &j, forward_bytes(&j));
+    mg_parallel(mg_tile_count(heads, j.heads_per_tile), forward_tile, &j,
+                lay_out_forward(&j, NULL, &(forward_space){0}));
     mg_tape_append(tape, &op, out, 1, &qkv, save(tape, &j));
     return out;
 }

@@ -14,43 +14,128 @@
 #define mg_load(p) (*(const mg_vec *)(p))
 #define mg_store(p, v) (*(mg_vec *)(p) = (v))
 
-enum { MG_GROUP = 4 }; /* rows that are treated together */
+enum {
+    MG_GROUP = 4,            /* rows that are treated together */
+    MG_PANEL = 4 * MG_LANES, /* columns of a panel */
+};
 
-/* out[r · out_stride + j] = Σ_k rows[r · row_stride + k] · columns[k · stride + j] for r < R and j < n. `columns` and
- * `out` are padded with memory of the caller's to a multiple of MG_LANES columns; what is written behind n is
- * undefined. */
-MG_INLINE void mg_rows_times_columns_block(const int R, const int V, ptrdiff_t depth, const mg_real *rows,
-                                           ptrdiff_t row_stride, const mg_real *columns, ptrdiff_t stride, mg_real *out,
-                                           ptrdiff_t out_stride) {
-    mg_vec sum[MG_GROUP * 2] = {{0}};
-    for (ptrdiff_t k = 0; k < depth; k++) {
+typedef mg_real mg_four __attribute__((vector_size(4 * sizeof(mg_real)), aligned(sizeof(mg_real)), may_alias));
+
+/* The sum of a vector's elements. */
+#define mg_sum_lanes(v) mg_sum_of((const mg_four *)&(v))
+MG_INLINE mg_real mg_sum_of(const mg_four *v) {
+    mg_four sum = v[0] + v[1];
+    if (MG_LANES == 16) sum += v[2] + v[3];
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+/* n rounded up to whole vectors. Rows of weights are as long as that, and loops over them are too: a loop that stops in
+ * the middle of a vector ends in slow single steps. */
+MG_INLINE ptrdiff_t mg_pad(ptrdiff_t n) {
+    return (n + MG_LANES - 1) / MG_LANES * MG_LANES;
+}
+
+/* ---- Rows times columns ----
+ *
+ * The columns are n vectors of `depth` elements, transposed and cut into panels, so that a panel lies in one piece and
+ * stays in the first-level cache for as many rows as come by: element d of column j is at
+ * [j / MG_PANEL][d][j % MG_PANEL]. */
+static inline ptrdiff_t mg_panels_size(ptrdiff_t n, ptrdiff_t depth) {
+    return (n + MG_PANEL - 1) / MG_PANEL * MG_PANEL * depth;
+}
+
+/* to[c · MG_PANEL + r] = from[r · stride + c] for r, c < 4 */
+MG_INLINE void mg_transpose_four(const mg_real *from, ptrdiff_t stride, mg_real *to) {
+    mg_four a = *(const mg_four *)from, b = *(const mg_four *)(from + stride);
+    mg_four c = *(const mg_four *)(from + 2 * stride), d = *(const mg_four *)(from + 3 * stride);
+    mg_four ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    mg_four cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5), cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    *(mg_four *)to = __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5);
+    *(mg_four *)(to + MG_PANEL) = __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7);
+    *(mg_four *)(to + 2 * MG_PANEL) = __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5);
+    *(mg_four *)(to + 3 * MG_PANEL) = __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7);
+}
+
+/* Rows of a head are pieces of longer rows, and no processor foresees where the next piece is: they are asked for
+ * MG_AHEAD rows before they are read. */
+enum { MG_AHEAD = 16 };
+static inline void mg_prefetch(ptrdiff_t n, const mg_real *row) {
+    enum { LINE = 64 / sizeof(mg_real) };
+    for (ptrdiff_t d = 0; d < n; d += LINE) __builtin_prefetch(row + d);
+}
+
+/* Panels of the n vectors from[j · stride …], with zeros behind the last one up to a whole vector. */
+static inline void mg_make_panels(ptrdiff_t n, ptrdiff_t depth, const mg_real *from, ptrdiff_t stride,
+                                  mg_real *restrict panels) {
+    ptrdiff_t padded = mg_pad(n), whole = depth / 4 * 4;
+    for (ptrdiff_t j = 0; j < padded; j += 4) {
+        for (ptrdiff_t i = j + MG_AHEAD; i < j + MG_AHEAD + 4 && i < n; i++) mg_prefetch(depth, from + i * stride);
+        mg_real *to = panels + j / MG_PANEL * MG_PANEL * depth + j % MG_PANEL;
+        ptrdiff_t d = 0;
+        if (j + 4 <= n)
+            for (; d < whole; d += 4) mg_transpose_four(from + j * stride + d, stride, to + d * MG_PANEL);
+        for (; d < depth; d++)
+            for (ptrdiff_t i = j; i < j + 4; i++) to[d * MG_PANEL + i - j] = i < n ? from[i * stride + d] : 0;
+    }
+}
+
+/* out[r · out_stride + j] = factor · Σ_d rows[r · row_stride + d] · panel[d · MG_PANEL + j] for r < R and
+ * j < V · MG_LANES. */
+MG_INLINE void mg_rows_times_vectors(const int R, const int V, ptrdiff_t depth, const mg_real *rows,
+                                     ptrdiff_t row_stride, const mg_real *panel, mg_real factor, mg_real *out,
+                                     ptrdiff_t out_stride) {
+    mg_vec sum[MG_GROUP * 4] = {{0}};
+    for (ptrdiff_t d = 0; d < depth; d++) {
 #pragma GCC unroll 4
         for (int r = 0; r < R; r++)
-#pragma GCC unroll 2
+#pragma GCC unroll 4
             for (int v = 0; v < V; v++)
-                sum[r * V + v] += rows[r * row_stride + k] * mg_load(columns + k * stride + v * MG_LANES);
+                sum[r * V + v] += rows[r * row_stride + d] * mg_load(panel + d * MG_PANEL + v * MG_LANES);
     }
 #pragma GCC unroll 4
     for (int r = 0; r < R; r++)
-#pragma GCC unroll 2
-        for (int v = 0; v < V; v++) mg_store(out + r * out_stride + v * MG_LANES, sum[r * V + v]);
+#pragma GCC unroll 4
+        for (int v = 0; v < V; v++) mg_store(out + r * out_stride + v * MG_LANES, sum[r * V + v] * factor);
 }
 
-MG_INLINE void mg_rows_times_columns(const int R, ptrdiff_t n, ptrdiff_t depth, const mg_real *rows,
-                                     ptrdiff_t row_stride, const mg_real *columns, ptrdiff_t stride, mg_real *out,
-                                     ptrdiff_t out_stride) {
-    ptrdiff_t j = 0;
-    for (; j + MG_LANES < n; j += 2 * MG_LANES)
-        mg_rows_times_columns_block(R, 2, depth, rows, row_stride, columns + j, stride, out + j, out_stride);
-    for (; j < n; j += MG_LANES)
-        mg_rows_times_columns_block(R, 1, depth, rows, row_stride, columns + j, stride, out + j, out_stride);
+/* The same for j < n ≤ MG_PANEL, n rounded up to whole vectors. */
+MG_INLINE void mg_rows_times_panel(const int R, ptrdiff_t n, ptrdiff_t depth, const mg_real *rows, ptrdiff_t row_stride,
+                                   const mg_real *panel, mg_real factor, mg_real *out, ptrdiff_t out_stride) {
+    if (n > 3 * MG_LANES)
+        mg_rows_times_vectors(R, 4, depth, rows, row_stride, panel, factor, out, out_stride);
+    else if (n > 2 * MG_LANES)
+        mg_rows_times_vectors(R, 3, depth, rows, row_stride, panel, factor, out, out_stride);
+    else if (n > MG_LANES)
+        mg_rows_times_vectors(R, 2, depth, rows, row_stride, panel, factor, out, out_stride);
+    else
+        mg_rows_times_vectors(R, 1, depth, rows, row_stride, panel, factor, out, out_stride);
 }
 
-/* out[r · out_stride + d] (+)= Σ_{j<n} weights[r · across + j · along] · rows[j · stride + d] for r < R and
- * d < V · MG_LANES. Where R · V leaves registers free, even and odd j have sums of their own. */
-MG_INLINE void mg_weighted_rows_block(const int R, const int V, ptrdiff_t n, const mg_real *weights, ptrdiff_t across,
-                                      ptrdiff_t along, const mg_real *rows, ptrdiff_t stride, bool add, mg_real *out,
-                                      ptrdiff_t out_stride) {
+/* ---- Weighted sums of rows ----
+ *
+ * out[r] (+)= factor[r] · Σ_j weights[r · across + j · along] · rows[j] over the first n + min(r, stairs) rows, for r <
+ * R: along the diagonal, each further result sees one row more. The rows are `stride` apart and the results
+ * `out_stride`; every stride may be negative, and then the staircase is climbed from its other end. factor may be NULL.
+ */
+
+/* The stairs: row n + e is for the results r > e. */
+MG_INLINE void mg_climb_stairs(const int R, const int V, int stairs, const mg_real *weights, ptrdiff_t across,
+                               ptrdiff_t along, const mg_real *rows, ptrdiff_t stride, mg_vec *sum) {
+#pragma GCC unroll 4
+    for (int e = 0; e + 1 < R; e++) {
+        if (e >= stairs) return;
+#pragma GCC unroll 4
+        for (int r = e + 1; r < R; r++)
+#pragma GCC unroll 4
+            for (int v = 0; v < V; v++)
+                sum[r * V + v] += weights[r * across + e * along] * mg_load(rows + e * stride + v * MG_LANES);
+    }
+}
+
+/* V · MG_LANES elements of each row. Where R · V leaves registers free, even and odd j have sums of their own. */
+MG_INLINE void mg_weighted_vectors(const int R, const int V, ptrdiff_t n, int stairs, const mg_real *weights,
+                                   ptrdiff_t across, ptrdiff_t along, const mg_real *rows, ptrdiff_t stride,
+                                   const mg_real *factor, bool add, mg_real *out, ptrdiff_t out_stride) {
     const int U = R * V <= 4 ? 2 : 1;
     mg_vec sum[MG_GROUP * 4] = {{0}};
     ptrdiff_t j = 0;
@@ -64,73 +149,82 @@ MG_INLINE void mg_weighted_rows_block(const int R, const int V, ptrdiff_t n, con
                     sum[(u * R + r) * V + v] += weights[r * across + (j + u) * along] *
                                                 mg_load(rows + (j + u) * stride + v * MG_LANES);
     }
-    for (; j < n; j++)
+    if (U == 2 && j < n) {
 #pragma GCC unroll 4
         for (int r = 0; r < R; r++)
 #pragma GCC unroll 4
             for (int v = 0; v < V; v++)
                 sum[r * V + v] += weights[r * across + j * along] * mg_load(rows + j * stride + v * MG_LANES);
+    }
+    mg_climb_stairs(R, V, stairs, weights + n * along, across, along, rows + n * stride, stride, sum);
 #pragma GCC unroll 4
     for (int r = 0; r < R; r++)
 #pragma GCC unroll 4
         for (int v = 0; v < V; v++) {
             mg_vec total = sum[r * V + v];
             if (U == 2) total += sum[(R + r) * V + v];
+            if (factor) total *= factor[r];
             if (add) total += mg_load(out + r * out_stride + v * MG_LANES);
             mg_store(out + r * out_stride + v * MG_LANES, total);
         }
 }
 
-MG_INLINE void mg_weighted_rows(const int R, ptrdiff_t n, ptrdiff_t width, const mg_real *weights, ptrdiff_t across,
-                                ptrdiff_t along, const mg_real *rows, ptrdiff_t stride, bool add, mg_real *out,
-                                ptrdiff_t out_stride) {
+/* All `width` elements of each row. */
+MG_INLINE void mg_weighted_rows(const int R, ptrdiff_t n, int stairs, ptrdiff_t width, const mg_real *weights,
+                                ptrdiff_t across, ptrdiff_t along, const mg_real *rows, ptrdiff_t stride,
+                                const mg_real *factor, bool add, mg_real *out, ptrdiff_t out_stride) {
     ptrdiff_t d = 0;
     for (; d + 4 * MG_LANES <= width; d += 4 * MG_LANES)
-        mg_weighted_rows_block(R, 4, n, weights, across, along, rows + d, stride, add, out + d, out_stride);
+        mg_weighted_vectors(R, 4, n, stairs, weights, across, along, rows + d, stride, factor, add, out + d,
+                            out_stride);
     for (; d + 2 * MG_LANES <= width; d += 2 * MG_LANES)
-        mg_weighted_rows_block(R, 2, n, weights, across, along, rows + d, stride, add, out + d, out_stride);
+        mg_weighted_vectors(R, 2, n, stairs, weights, across, along, rows + d, stride, factor, add, out + d,
+                            out_stride);
     for (; d + MG_LANES <= width; d += MG_LANES)
-        mg_weighted_rows_block(R, 1, n, weights, across, along, rows + d, stride, add, out + d, out_stride);
+        mg_weighted_vectors(R, 1, n, stairs, weights, across, along, rows + d, stride, factor, add, out + d,
+                            out_stride);
     for (; d < width; d++)
         for (int r = 0; r < R; r++) {
-            mg_real sum = add ? out[r * out_stride + d] : 0;
-            for (ptrdiff_t j = 0; j < n; j++) sum += weights[r * across + j * along] * rows[j * stride + d];
-            out[r * out_stride + d] = sum;
+            mg_real sum = 0;
+            for (ptrdiff_t j = 0; j < n + (r < stairs ? r : stairs); j++)
+                sum += weights[r * across + j * along] * rows[j * stride + d];
+            if (factor) sum *= factor[r];
+            out[r * out_stride + d] = add ? out[r * out_stride + d] + sum : sum;
         }
 }
 
 /* Σ_d a[d] · b[d] */
 MG_INLINE mg_real mg_dot(ptrdiff_t n, const mg_real *a, const mg_real *b) {
-    mg_real sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (ptrdiff_t d = 0; d < n; d++) sum += a[d] * b[d];
+    mg_vec sums = {0};
+    ptrdiff_t d = 0;
+    for (; d + MG_LANES <= n; d += MG_LANES) sums += mg_load(a + d) * mg_load(b + d);
+    mg_real sum = mg_sum_lanes(sums);
+    for (; d < n; d++) sum += a[d] * b[d];
     return sum;
 }
 
-/* n rounded up to whole vectors. Rows of weights are as long as that, and loops over them are too: a loop that stops in
- * the middle of a vector ends in slow single steps. */
-MG_INLINE ptrdiff_t mg_pad(ptrdiff_t n) {
-    return (n + MG_LANES - 1) / MG_LANES * MG_LANES;
-}
-
-/* scores[0 … n) become their softmax, with zeros behind them up to mg_pad(n); returns log Σ exp(score), from which the
- * backward makes the weights again. Where a score is infinite, it is mg_softmax's limit. */
-MG_INLINE mg_real mg_softmax_row(ptrdiff_t n, mg_real *scores) {
-    ptrdiff_t padded = mg_pad(n);
-    for (ptrdiff_t j = n; j < padded; j++) scores[j] = -INFINITY;
-    mg_real max = scores[0], sum = 0;
+/* scores[0 … n) become their softmax but for a common factor, which is returned; behind them stand zeros up to
+ * mg_pad(n). *log_sum = log Σ exp(score), from which the backward makes the weights again. Where a score is infinite,
+ * it is mg_softmax's limit. */
+MG_INLINE mg_real mg_softmax_row(ptrdiff_t n, mg_real *scores, mg_real *log_sum) {
+    ptrdiff_t padded = mg_pad(n), last = padded - MG_LANES;
+    int used = (int)(n - last);
+    mg_real max = -INFINITY;
+#pragma omp simd
+    for (int k = 0; k < MG_LANES; k++) scores[last + k] = k < used ? scores[last + k] : -INFINITY;
 #pragma omp simd reduction(max : max)
     for (ptrdiff_t j = 0; j < padded; j++) max = scores[j] > max ? scores[j] : max;
-    if (isinf(max)) return mg_softmax_limit(padded, scores, scores);
-#pragma omp simd reduction(+ : sum)
-    for (ptrdiff_t j = 0; j < padded; j++) {
-        scores[j] = mg_exp_real(scores[j] - max);
-        sum += scores[j];
+    if (isinf(max)) {
+        *log_sum = mg_softmax_limit(padded, scores, scores);
+        return 1;
     }
-    mg_real inverse = 1 / sum;
 #pragma omp simd
-    for (ptrdiff_t j = 0; j < padded; j++) scores[j] *= inverse;
-    return max + mg_log_real(sum);
+    for (ptrdiff_t j = 0; j < padded; j++) scores[j] = mg_exp_real(scores[j] - max);
+    mg_vec sums = {0};
+    for (ptrdiff_t j = 0; j < padded; j += MG_LANES) sums += mg_load(scores + j);
+    mg_real sum = mg_sum_lanes(sums);
+    *log_sum = max + mg_log_real(sum);
+    return 1 / sum;
 }
 
 #endif
