@@ -1,4 +1,5 @@
 /* The front door: one table of commands. Each command lives in the folder whose work it shows. */
+#define _GNU_SOURCE /* fopencookie, on_exit */
 #include "checkpoint_commands.h"
 #include "columns.h"
 #include "commands.h"
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct command {
     const char *name, *help;
@@ -40,15 +42,46 @@ static void fail(mg_failure kind, const char *message, void *user) {
     exit(kind == MG_FAILURE_MEMORY ? 1 : 70);
 }
 
-/* Results that did not arrive are not results: a full disk or a closed pipe turns success into failure. */
-static int finish(int status) {
-    bool lost = ferror(stdout) != 0;
-    errno = 0;
-    if (fclose(stdout) != 0) lost = true;
-    if (!lost || status != 0) return status;
-    /* Of a write that failed long ago the reason is not known any more. */
-    fprintf(stderr, "%s: the output cannot be written%s%s\n", running, errno ? ": " : "", errno ? strerror(errno) : "");
-    return 1;
+/* ---- Results that did not arrive are not results: a full disk turns success into failure ---- */
+
+static int lost; /* errno of the first write that failed: stdio keeps that one failed, not why */
+
+static ssize_t write_out(void *cookie, const char *bytes, size_t n) {
+    (void)cookie;
+    for (size_t done = 0; done < n;) {
+        ssize_t written = write(STDOUT_FILENO, bytes + done, n - done);
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) {
+            if (!lost) lost = errno;
+            return 0;
+        }
+        done += (size_t)written;
+    }
+    return (ssize_t)n;
+}
+
+static int close_out(void *cookie) {
+    (void)cookie;
+    if (close(STDOUT_FILENO) == 0) return 0;
+    if (!lost) lost = errno;
+    return EOF;
+}
+
+/* Whoever ended the program: a command, or argp behind its --help. */
+static void finish(int status, void *user) {
+    (void)user;
+    fclose(stdout);
+    if (!lost || status != 0) return;
+    fprintf(stderr, "%s: the output cannot be written: %s\n", running, strerror(lost));
+    _exit(1);
+}
+
+static void watch_output(void) {
+    FILE *out = fopencookie(NULL, "w", (cookie_io_functions_t){.write = write_out, .close = close_out});
+    if (!out) mg_fail(MG_FAILURE_MEMORY, __FILE__, __LINE__, "out of memory for the output");
+    setvbuf(out, NULL, isatty(STDOUT_FILENO) ? _IOLBF : _IOFBF, BUFSIZ);
+    stdout = out;
+    on_exit(finish, NULL);
 }
 
 static void print_commands(FILE *out) {
@@ -67,6 +100,7 @@ static void print_commands(FILE *out) {
 
 int main(int argc, char **argv) {
     mg_set_failure_handler(fail, NULL);
+    watch_output();
     signal(SIGXFSZ, SIG_IGN); /* a file that grows beyond the limit is an error like a full disk, told by name */
     if (argc < 2) {
         print_commands(stderr);
@@ -74,16 +108,16 @@ int main(int argc, char **argv) {
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         print_commands(stdout);
-        return finish(0);
+        return 0;
     }
     if (strcmp(argv[1], "--version") == 0) {
         puts("maskgrad " MASKGRAD_VERSION);
-        return finish(0);
+        return 0;
     }
     for (const command *c = commands; c->name; c++) {
         if (strcmp(argv[1], c->name) != 0) continue;
         snprintf(running, sizeof running, "maskgrad %s", c->name);
-        return finish(c->run(argc - 1, argv + 1));
+        return c->run(argc - 1, argv + 1);
     }
     fprintf(stderr, "maskgrad: there is no command '%s'; `maskgrad --help` lists them\n", argv[1]);
     return 2;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 enum { LEAST = 20 };
 
@@ -11,7 +12,8 @@ int mg_columns(FILE *file) {
     const char *told = getenv("COLUMNS");
     struct winsize size;
     long columns = told ? strtol(told, NULL, 10) : 0;
-    if (columns < 1 && ioctl(fileno(file), TIOCGWINSZ, &size) == 0) columns = size.ws_col;
+    if (columns < 1 && ioctl(file == stderr ? STDERR_FILENO : STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+        columns = size.ws_col;
     if (columns < 1 || columns > MG_COLUMNS) return MG_COLUMNS;
     return columns < LEAST ? LEAST : (int)columns;
 }

@@ -9,8 +9,8 @@
 
 enum { MG_COLUMNS = 80 }; /* where no terminal is, and the most that a text is wide */
 
-/* The columns to write in: the environment's COLUMNS if it is a number, or else those of the terminal that `file` is;
- * at least 20, at most MG_COLUMNS. */
+/* The columns to write in: the environment's COLUMNS if it is a number, or else those of the terminal that `file`,
+ * stdout or stderr, is; at least 20, at most MG_COLUMNS. */
 int mg_columns(FILE *file);
 /* How many bytes of text make one line of so many columns: up to a line end, or broken at a space if there is one. */
 size_t mg_line_fitting(const char *text, int columns);

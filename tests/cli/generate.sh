@@ -85,7 +85,9 @@ if [ -w /dev/full ]; then
     generate causal -n 5 >/dev/full 2>said || got=$?
     [ $got = 1 ] || fail "a full disk: status $got"
     says "the output cannot be written: No space left on device"
-    for command in "logits causal --ids 1" "inspect causal" "inspect causal --json" "compare causal none"; do
+    for command in "logits causal --ids 1" "inspect causal" "inspect causal --json" "compare causal none" \
+        "evaluate causal --data $data --grammar-size 20000 --eval-iters 1" "lab mask --out-dir mask" \
+        "train --data text.txt --max-iters 1 --eval-iters 1 --out-dir full"; do
         got=0
         # shellcheck disable=SC2086
         "$program" $command >/dev/full 2>said || got=$?

@@ -25,6 +25,16 @@ while read -r command; do
     [ "$(grep -E '^(  |      )-' "$help" | grep -cE '^.{28} [^ ]')" -eq "$options" ] || fail "$command --help: texts in other columns"
 done < <(printf '%s\n%s\nlab all\n' "$commands" "$labs")
 [ "$n" -ge 19 ] || fail "only $n commands and labs"
+# Help that did not arrive is no success.
+if [ -w /dev/full ]; then
+    while read -r command; do
+        status=0
+        # shellcheck disable=SC2086
+        "$program" $command >/dev/full 2>"$help" || status=$?
+        [ "$status" -eq 1 ] && grep -q 'the output cannot be written: No space left on device$' "$help" ||
+            fail "$command to a full disk: status $status: $(cat "$help")"
+    done < <(printf '%s --help\n' $commands "lab leak" "lab all" "" && printf '%s\n' "train --usage" "train -h" --version lab)
+fi
 # On a narrower terminal it is as narrow.
 while read -r command; do
     # shellcheck disable=SC2086
