@@ -70,7 +70,7 @@ cp "$folder/out" "$folder/cached"
 run 0 generate "$folder/plain.h5" --ids 1,2 --max-new-tokens 20 --seed 1 --no-kv-cache
 cmp -s "$folder/out" "$folder/cached" || fail 'the cache changes what is written'
 [ "$(tr , '\n' < "$folder/out" | wc -l)" -eq 22 ] || fail 'not 20 ids behind the prompt'
-run 1 generate "$folder/plain.h5" --prompt 'the cat'
+run 2 generate "$folder/plain.h5" --prompt 'the cat'
 complains 'ids'
 run 0 generate "$folder/text.h5" --prompt 'the cat' --max-new-tokens 10
 grep -q '^the cat' "$folder/out" || fail 'the prompt is not in front'
@@ -81,7 +81,7 @@ says 'gpt2'
 run 0 inspect --json "$folder/plain.h5"
 yes 'the cat and the other cat' | head -100 > "$folder/text.txt"
 run 0 evaluate "$folder/text.h5" --data "$folder/text.txt"
-run 1 evaluate "$folder/plain.h5" --data "$folder/text.txt"
+run 2 evaluate "$folder/plain.h5" --data "$folder/text.txt"
 complains 'merges.txt'
 run 0 inspect "$folder/plain.h5"
 says 'not trained here'
