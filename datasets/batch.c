@@ -17,6 +17,25 @@ ptrdiff_t mg_corpus_tokens(const mg_corpus *corpus, mg_split split) {
     return part_of(corpus, split).n;
 }
 
+static ptrdiff_t characters(const char *bytes, size_t n) {
+    ptrdiff_t count = 0;
+    for (size_t i = 0; i < n; i++) count += ((unsigned char)bytes[i] & 0xC0) != 0x80;
+    return count;
+}
+
+double mg_corpus_characters_a_token(const mg_corpus *corpus, mg_split split) {
+    part p = part_of(corpus, split);
+    ptrdiff_t n = 0;
+    for (ptrdiff_t i = p.begin; i < p.begin + p.n; i++) {
+        mg_token token = mg_tokenizer_token(corpus->tokenizer, corpus->ids[i]);
+        n += characters(token.bytes, token.length);
+        /* Each but the first stands behind another. */
+        int previous = corpus->ids[i > 0 ? i - 1 : 0];
+        n += (ptrdiff_t)strlen(mg_tokenizer_separator(corpus->tokenizer, previous, corpus->ids[i]));
+    }
+    return p.n > 0 ? (double)n / (double)p.n : 0;
+}
+
 mg_status mg_corpus_check(const mg_corpus *corpus, ptrdiff_t block_size, mg_error *error) {
     for (int split = MG_TRAIN; split <= MG_VALIDATION; split++) {
         part p = part_of(corpus, (mg_split)split);

@@ -35,6 +35,9 @@ MG_API mg_status mg_corpus_load(mg_corpus **corpus, const mg_data_options *optio
 MG_API void mg_corpus_free(mg_corpus *corpus);
 /* The tokens that a split's windows are taken from; without validation tokens, validation reads the training tokens. */
 MG_API ptrdiff_t mg_corpus_tokens(const mg_corpus *corpus, mg_split split);
+/* How many characters a token of the split stands for, on average, with the blanks between words: what a loss in nats a
+ * token is divided by, to compare it with that of other tokens. */
+MG_API double mg_corpus_characters_a_token(const mg_corpus *corpus, mg_split split);
 /* Whether each split holds at least one window of block_size inputs and their targets (block_size + 1 tokens); if not,
  * MG_ERR_INPUT with the split, its length and the length needed. */
 MG_API mg_status mg_corpus_check(const mg_corpus *corpus, ptrdiff_t block_size, mg_error *error);

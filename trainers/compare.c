@@ -1,4 +1,5 @@
 #include "compare.h"
+#include "columns.h"
 #include "utf8.h"
 
 #include <inttypes.h>
@@ -91,23 +92,62 @@ static void print_number(const char *format, double number, bool known, int widt
     printf("  %*s", width, text);
 }
 
+/* Losses are nats a token, and compare where a token is the same. */
+typedef enum unit { SAME_UNIT, OTHER_DATA, OTHER_TOKENS } unit;
+
+static unit unit_of(const mg_run_record *records, int n) {
+    unit found = SAME_UNIT;
+    for (int i = 1; i < n; i++) {
+        const mg_run_json *a = records[0].json, *b = records[i].json;
+        const char *kind_a = mg_run_json_tokenizer(a), *kind_b = mg_run_json_tokenizer(b);
+        bool kinds_differ = kind_a && kind_b && strcmp(kind_a, kind_b) != 0;
+        if (kinds_differ || mg_run_json_vocab_size(a) != mg_run_json_vocab_size(b)) return OTHER_TOKENS;
+        if (mg_run_json_data_hash(a) != mg_run_json_data_hash(b)) found = OTHER_DATA;
+    }
+    return found;
+}
+
+/* A loss in nats a token as bits a character, which are the same for all tokens; NaN where the run does not tell. */
+static double bits_a_character(const mg_run_record *record, const mg_run_log_row *row) {
+    double characters = mg_run_json_characters_a_token(record->json);
+    return row && characters > 0 ? row->loss / characters / log(2) : NAN;
+}
+
+static void print_units(const mg_run_record *records, int n, unit found) {
+    bool told = true;
+    for (int i = 0; i < n; i++) told = told && mg_run_json_characters_a_token(records[i].json) > 0;
+    mg_print_wrapped(stdout, "", "  ",
+                     "train: the last step's windows; val: mean over the windows of an evaluation; nats a token");
+    if (found == OTHER_TOKENS)
+        mg_print_wrapped(stdout, "", "  ",
+                         told ? "The tokens differ, so these losses do not compare; on the same text, bits a character "
+                                "(of the last val) do."
+                              : "The tokens differ, so these losses do not compare.");
+    if (found == OTHER_DATA)
+        mg_print_wrapped(stdout, "", "  ", "The data differ, so these losses compare only as far as the data do.");
+}
+
 static void print_outcomes(const mg_run_record *records, int n, int width) {
-    printf("%-*s  %-12s  %8s  %10s  %8s  %8s  %8s  %9s\n", width, "run", "mask", "steps", "train loss", "val loss",
-           "best val", "at step", "seconds");
+    unit found = unit_of(records, n);
+    printf("%-*s  %-12s  %8s  %8s  %8s  %8s  %8s  %9s%s\n", width, "run", "mask", "steps", "train", "val", "best val",
+           "at step", "seconds", found == OTHER_TOKENS ? "  bits/char" : "");
     for (int i = 0; i < n; i++) {
         outcome o = outcome_of(&records[i].log);
         char mask[128];
         mg_mask_words(&records[i].options.train.model, mask, sizeof mask);
         printf("%s%*s  %-12s  %8" PRId64, records[i].dir.path, padding(records[i].dir.path, width), "", mask,
                o.train ? o.train->step + 1 : 0);
-        print_number("%.4f", o.train ? o.train->loss : 0, o.train, 10);
+        print_number("%.4f", o.train ? o.train->loss : 0, o.train, 8);
         print_number("%.4f", o.validation ? o.validation->loss : 0, o.validation, 8);
         print_number("%.4f", o.best ? o.best->loss : 0, o.best, 8);
         print_number("%.0f", o.best ? (double)o.best->step : 0, o.best, 8);
         print_number("%.2f", o.train ? o.train->seconds : 0, o.train, 9);
+        double bits = bits_a_character(&records[i], o.validation);
+        if (found == OTHER_TOKENS) print_number("%.4f", bits, !isnan(bits), 9);
         putchar('\n');
         if (records[i].log.torn) printf("%-*s  its log ends within a row, which is left out\n", width, "");
     }
+    print_units(records, n, found);
 }
 
 static void print_differences(const mg_run_record *records, int n, int width) {

@@ -75,7 +75,8 @@ static mg_status evaluate(mg_run *run, int64_t step, mg_error *error) {
     if (status != MG_OK) return status;
     mg_trainer_note_loss(run->trainer, validation_loss);
     mg_progress_clear(&run->progress);
-    printf("step %" PRId64 ": train loss %.4f, val loss %.4f\n", step, train_loss, validation_loss);
+    printf("step %" PRId64 ": train loss %.4f, val loss %.4f, means over %s\n", step, train_loss, validation_loss,
+           mg_count(run->options.eval_iters * run->options.train.batch_size, "window").text);
     fflush(stdout);
     return log_evaluation(run, step, validation_loss, error);
 }
@@ -128,6 +129,8 @@ static mg_status write_run_json(mg_run *run, mg_error *error) {
         .n_parameters = mg_params_count(params),
         .n_tokens = run->corpus->n,
         .n_train = run->corpus->n_train,
+        .tokenizer = mg_tokenizer_kind_name(mg_tokenizer_get_kind(run->corpus->tokenizer)),
+        .characters_a_token = mg_corpus_characters_a_token(run->corpus, MG_VALIDATION),
     };
     return mg_run_json_write(run->dir.run_json, &run->options, &facts, error);
 }

@@ -73,10 +73,11 @@ static json_t *facts_of(const mg_run_options *options, const mg_run_facts *facts
     char mask[128], hash[32];
     mg_mask_words(&options->train.model, mask, sizeof mask);
     snprintf(hash, sizeof hash, "%016" PRIx64, facts->data_hash);
-    return json_pack("{s:s, s:s, s:{s:s, s:s, s:i, s:I, s:I}, s:{s:i, s:s, s:s}, s:I}", "creator",
+    return json_pack("{s:s, s:s, s:{s:s, s:s, s:s, s:i, s:I, s:I, s:f}, s:{s:i, s:s, s:s}, s:I}", "creator",
                      "maskgrad " MASKGRAD_VERSION, "mask", mask, "data", "name", facts->data_name, "hash", hash,
-                     "vocab_size", facts->vocab_size, "tokens", (json_int_t)facts->n_tokens, "train_tokens",
-                     (json_int_t)facts->n_train, "machine", "threads", mg_threads(), "blas", mg_blas_name(), "compiler",
+                     "tokenizer", facts->tokenizer, "vocab_size", facts->vocab_size, "tokens",
+                     (json_int_t)facts->n_tokens, "train_tokens", (json_int_t)facts->n_train, "characters_a_token",
+                     facts->characters_a_token, "machine", "threads", mg_threads(), "blas", mg_blas_name(), "compiler",
                      __VERSION__, "parameters", (json_int_t)facts->n_parameters);
 }
 
@@ -161,8 +162,24 @@ mg_status mg_run_json_read(mg_run_json **json, const char *path, mg_run_options 
     return MG_OK;
 }
 
+static const json_t *data_of(const mg_run_json *json, const char *key) {
+    return json_object_get(json_object_get(json->root, "data"), key);
+}
+
+const char *mg_run_json_tokenizer(const mg_run_json *json) {
+    return json_string_value(data_of(json, "tokenizer"));
+}
+
+int mg_run_json_vocab_size(const mg_run_json *json) {
+    return (int)json_integer_value(data_of(json, "vocab_size"));
+}
+
+double mg_run_json_characters_a_token(const mg_run_json *json) {
+    return json_number_value(data_of(json, "characters_a_token"));
+}
+
 uint64_t mg_run_json_data_hash(const mg_run_json *json) {
-    const char *hash = json_string_value(json_object_get(json_object_get(json->root, "data"), "hash"));
+    const char *hash = json_string_value(data_of(json, "hash"));
     return hash ? strtoull(hash, NULL, 16) : 0;
 }
 

@@ -36,7 +36,7 @@ same_run() {
 
 # ---- A run and its folder ----
 status 0 train "${tiny[@]}" --out-dir full
-grep -qE '^step 20: train loss [0-9]+\.[0-9]{4}, val loss [0-9]+\.[0-9]{4}$' out || fail "no line of an evaluation"
+grep -qE '^step 20: train loss [0-9]+\.[0-9]{4}, val loss [0-9]+\.[0-9]{4}, means over 16 windows$' out || fail "no line of an evaluation"
 grep -qE '^iter 10: loss [0-9]+\.[0-9]{4}, time [0-9]+\.[0-9]{2}ms$' out || fail "no line of a step"
 [ "$(head -n 1 full/log.csv)" = step,split,loss,lr,grad_norm,tokens,seconds ] || fail "the log's header"
 [ "$(grep -c ,train, full/log.csv)" = 60 ] || fail "a row a step"
@@ -233,8 +233,20 @@ cp -r full 'ação é'
 status 0 "$program" compare full 'ação é' runs/frases-none
 python3 - out <<'PY' || fail "a crooked table: $(cat out)"
 import re, sys
-table = open(sys.argv[1], encoding="utf-8").read().split("\n\n")[0].splitlines()
+table = open(sys.argv[1], encoding="utf-8").read().splitlines()[:4]
 assert len(table) == 4 and len({re.search(" (mask|causal|none)  ", row).start() for row in table}) == 1, table
+PY
+status 0 train --data "$data" --grammar-size 20000 --tokens char --max-iters 2 --eval-iters 1 --out-dir 漢字
+status 0 "$program" compare full 漢字
+grep -q "The tokens differ, so these losses do not compare" out || fail "other tokens: $(cat out)"
+python3 - out <<'PY' || fail "wide characters, or bits a character: $(cat out)"
+import math, re, sys, unicodedata
+head, full, other = open(sys.argv[1], encoding="utf-8").read().splitlines()[:3]
+def column(row, at): return sum(1 + (unicodedata.east_asian_width(c) == "W") for c in row[:at])
+assert column(full, full.index("causal")) == column(other, other.index("causal")) == head.index("mask")
+# One token is one character; and the same text in words has several characters a word.
+assert abs(float(other.split()[-1]) - float(other.split()[4]) / math.log(2)) < 2e-4, other
+assert 4 < float(full.split()[4]) / math.log(2) / float(full.split()[-1]) < 8, full
 PY
 status 1 "$program" compare full nowhere
 says nowhere; one_sentence
