@@ -35,11 +35,15 @@ static bool in_range(const mg_flag *flag, double value) {
 static mg_status refuse_number(const mg_flag *flag, const char *text, mg_error *error) {
     const char *kind = flag->kind == MG_FLAG_REAL ? "a number" : "a whole number";
     const char *above = flag->open & MG_FLAG_OPEN_MIN ? "above" : "from";
+    const char *format = flag->kind == MG_FLAG_REAL ? "%.15g" : "%.0f";
+    char least[64], most[64];
+    snprintf(least, sizeof least, format, flag->min);
     if (flag->max >= 1e30)
-        return mg_error_set(error, MG_ERR_INPUT, "--%s takes %s %s %.15g%s, not '%s'", flag->name, kind, above,
-                            flag->min, flag->open & MG_FLAG_OPEN_MIN ? "" : " up", text);
-    return mg_error_set(error, MG_ERR_INPUT, "--%s takes %s %s %.15g %s %.15g, not '%s'", flag->name, kind, above,
-                        flag->min, flag->open & MG_FLAG_OPEN_MAX ? "to below" : "to", flag->max, text);
+        return mg_error_set(error, MG_ERR_INPUT, "--%s takes %s %s %s%s, not '%s'", flag->name, kind, above, least,
+                            flag->open & MG_FLAG_OPEN_MIN ? "" : " up", text);
+    snprintf(most, sizeof most, format, flag->max);
+    return mg_error_set(error, MG_ERR_INPUT, "--%s takes %s %s %s %s %s, not '%s'", flag->name, kind, above, least,
+                        flag->open & MG_FLAG_OPEN_MAX ? "to below" : "to", most, text);
 }
 
 /* strtod and strtoll skip white space before a number; here the text is the number and nothing else. */

@@ -36,6 +36,9 @@ typedef enum mg_flag_role {
 
 enum { MG_FLAG_OPEN_MIN = 1, MG_FLAG_OPEN_MAX = 2 }; /* the bound itself is not legal */
 
+/* The largest --seed of any command: below 2^63, and exact as a double. */
+#define MG_SEED_MAX 9.2e18
+
 typedef struct mg_flag {
     const char *name; /* "block-size"; NULL ends a table, unless the row is a heading */
     const char

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <unistd.h>
 
 typedef struct import_options {
     const char *folder, *out;
@@ -104,8 +105,9 @@ int mg_import_command(int argc, char **argv) {
     import_options options = {0};
     const mg_flag_table tables[] = {{flags, &options}, {NULL, NULL}};
     mg_flags_parse(&line, tables, argc, argv, &options.folder);
-    if (!options.out && !options.dry_run)
-        mg_usage_error(&line, "where to? Give --out FILE, or --dry-run to write nothing");
     mg_error error;
+    /* In the order of the line: a folder that is not there is told before the --out that is missing. */
+    if (!options.out && !options.dry_run && access(options.folder, F_OK) == 0)
+        mg_usage_error(&line, "where to? Give --out FILE, or --dry-run to write nothing");
     return mg_command_end(&line, import(&options, &error), &error);
 }

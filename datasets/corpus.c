@@ -191,7 +191,9 @@ static mg_status spell_out(mg_corpus *corpus, const mg_data_options *options, mg
     corpus->tokenizer = NULL;
     corpus->grammar = NULL;
     corpus->ids = NULL;
-    warn(corpus, "the words of %s are spelled out as %s tokens, for which the best possible loss is not known",
+    warn(corpus,
+         "the words of %s are spelled out as %s tokens, so the best possible loss is not computed; leave --tokens out "
+         "for the grammar's own words, for which it is",
          corpus->name, mg_tokenizer_kind_name(kind));
     status = encode_text(corpus, options, kind, text, length, error);
     mg_free(text);

@@ -36,7 +36,7 @@ static const struct {
       .kind = MG_FLAG_INT64,
       AT(seed),
       .min = 0,
-      .max = 9e18,
+      .max = MG_SEED_MAX,
       .argument = "N",
       .help = "Seed of everything random"},
      0},

@@ -50,6 +50,7 @@ typedef struct head_numbers {
     double offset[2];    /* mean weight on the token itself and on the one before */
     double duplicate;    /* mean weight on earlier copies of the query's own token, over the rows that have one */
     double n_duplicates; /* rows that have one */
+    double n_others;     /* earlier tokens that are no copies, over all rows */
 } head_numbers;
 
 /* −p ln p, whose limit at 0 is 0: a float that asks log(0) would say NaN. */
@@ -68,7 +69,11 @@ static head_numbers measure_map(int T, const mg_real *map, const int *ids) {
             double p = (double)row[j];
             n.distance += p * (i - j) / T;
             n.entropy += entropy_term(p) / T;
-            if (ids && j < i && ids[j] == ids[i]) duplicate += p, copies++;
+            if (!ids || j >= i) continue;
+            if (ids[j] == ids[i])
+                duplicate += p, copies++;
+            else
+                n.n_others++;
         }
         n.first += (double)row[0] / T;
         n.offset[0] += (double)row[i] / T;
@@ -93,16 +98,18 @@ static void fill_uniform(int T, int lookahead, mg_real *map) {
 #define MOSTLY 0.5  /* half of the weight or more */
 #define BROADLY 0.8 /* of the entropy of the uniform head */
 
-typedef enum name { PREVIOUS_TOKEN, SELF, DUPLICATE_TOKEN, SINK, BROAD, MIXED, N_NAMES } name;
-static const char *const names[N_NAMES] = {"previous-token", "self", "duplicate-token", "sink", "broad", "mixed"};
+typedef enum name { PREVIOUS_TOKEN, SELF, DUPLICATE_TOKEN, SINK, BROAD, NOT_DEFINED, MIXED, N_NAMES } name;
+static const char *const names[N_NAMES] = {"previous-token", "self", "duplicate-token", "sink", "broad",
+                                           "not defined",    "mixed"};
 
 static name name_of(const head_numbers *n, double uniform_entropy) {
+    bool on_copies = n->n_duplicates >= 3 && n->duplicate >= MOSTLY;
     if (n->offset[1] >= MOSTLY) return PREVIOUS_TOKEN;
     if (n->offset[0] >= MOSTLY) return SELF;
-    if (n->n_duplicates >= 3 && n->duplicate >= MOSTLY) return DUPLICATE_TOKEN;
+    if (on_copies && n->n_others > 0) return DUPLICATE_TOKEN;
     if (n->first >= MOSTLY) return SINK;
     if (n->entropy >= BROADLY * uniform_entropy) return BROAD;
-    return MIXED;
+    return on_copies ? NOT_DEFINED : MIXED;
 }
 
 static void tell_rules(mg_lab *lab) {
@@ -110,9 +117,11 @@ static void tell_rules(mg_lab *lab) {
               (const char *const[]){"previous-token   half of the weight or more on the token before (positional)\n"
                                     "self             half or more on the query itself (positional)\n"
                                     "duplicate-token  half or more on earlier copies of the query's token,\n"
-                                    "                 over the rows that have one, if there are 3 or more\n"
+                                    "                 over the rows that have one, if there are 3 or more and\n"
+                                    "                 other tokens too\n"
                                     "sink             half or more on token 0\n"
                                     "broad            0.8 of the entropy of the uniform head, or more\n"
+                                    "not defined      on copies, where every earlier token is one\n"
                                     "mixed            none of these\n"});
 }
 
@@ -143,6 +152,10 @@ static void check_ruler(mg_lab *lab) {
     n = measure_map(T, duplicate, ids);
     lab_check_same_text(lab, "head of earlier copies is called", names[name_of(&n, uniform.entropy)],
                         "duplicate-token");
+    static const int one_word[T] = {0};
+    n = measure_map(T, duplicate, one_word);
+    lab_check_same_text(lab, "the same head, where every token is a copy, is called",
+                        names[name_of(&n, uniform.entropy)], "not defined");
 }
 
 /* ---- All heads, on several texts ---- */
@@ -219,6 +232,7 @@ static void add_up(head_numbers *sum, const head_numbers *one, int n) {
     /* Texts differ in how many rows have a copy: rows count alike, so the weighted sum is divided at the end. */
     sum->duplicate += one->duplicate * one->n_duplicates;
     sum->n_duplicates += one->n_duplicates;
+    sum->n_others += one->n_others;
 }
 
 static void measure_all(mg_lab *lab, mg_gpt *gpt, const lab_text_set *texts, maps *m) {

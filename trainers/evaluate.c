@@ -70,7 +70,7 @@ static const mg_flag flags[] = {
      .help = "Batches (default 200; fewer of a large model, about two minutes of work)"},
     {.name = "batch-size", .also = "b", .kind = MG_FLAG_INT, AT(batch_size), .min = 1, .max = 1000000, .argument = "N",
      .help = "Windows a batch"},
-    {.name = "seed", .also = "s", .kind = MG_FLAG_INT64, AT(seed), .min = 0, .max = 9.2e18, .argument = "N",
+    {.name = "seed", .also = "s", .kind = MG_FLAG_INT64, AT(seed), .min = 0, .max = MG_SEED_MAX, .argument = "N",
      .help = "Of the windows and of the draw from a grammar"},
     {.name = "threads", .also = "t", .kind = MG_FLAG_INT, AT(threads), .min = 0, .max = 256, .argument = "N",
      .help = "Threads, 0: one a processor"},

@@ -45,7 +45,7 @@ static const mg_flag flags[] = {
     {.name = "top-p", .kind = MG_FLAG_REAL, AT(sampler.top_p), .min = 0, .max = 1, .open = MG_FLAG_OPEN_MIN,
      .argument = "X",
      .help = "Of the fewest tokens whose probabilities reach X only; 1: of all"},
-    {.name = "seed", .also = "s", .kind = MG_FLAG_INT64, AT(seed), .min = 0, .max = 9.2e18, .argument = "N",
+    {.name = "seed", .also = "s", .kind = MG_FLAG_INT64, AT(seed), .min = 0, .max = MG_SEED_MAX, .argument = "N",
      .help = "The same seed gives the same text"},
     {.kind = MG_FLAG_HEADING, .help = "How it is computed:"},
     {.name = "no-kv-cache", .also = "no-cache", .kind = MG_FLAG_ON, AT(no_cache),

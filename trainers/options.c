@@ -228,7 +228,7 @@ const mg_flag mg_training_flags[] = {
     {.name = "beta1", FIXED, REAL(train.beta1, 0, 1), .open = MG_FLAG_OPEN_MAX, .help = "AdamW's"},
     {.name = "beta2", FIXED, REAL(train.beta2, 0, 1), .open = MG_FLAG_OPEN_MAX, .help = "AdamW's"},
     {.name = "grad-clip", FIXED, REAL(train.grad_clip, 0, DBL_MAX), .help = "Largest gradient norm; 0: off"},
-    {.name = "seed", .also = "s", FIXED, LONG_COUNT(train.seed, 0, 9.2e18),
+    {.name = "seed", .also = "s", FIXED, LONG_COUNT(train.seed, 0, MG_SEED_MAX),
      .help = "Of everything random: weights, windows, dropout, the draw from a grammar"},
     {.kind = MG_FLAG_HEADING, .help = "Measuring:"},
     {.name = "eval-interval", FREE, LONG_COUNT(eval_interval, 1, 1000000000), .help = "Steps between evaluations"},

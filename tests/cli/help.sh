@@ -35,6 +35,12 @@ if [ -w /dev/full ]; then
             fail "$command to a full disk: status $status: $(cat "$help")"
     done < <(printf '%s --help\n' $commands "lab leak" "lab all" "" && printf '%s\n' "train --usage" "train -h" --version lab)
 fi
+# One range of seeds.
+for command in "train --data x" "generate x" "evaluate x" "lab mask" "lab leak" "lab all"; do
+    # shellcheck disable=SC2086
+    "$program" $command --seed -1 2>"$help" >&2 && fail "$command --seed -1"
+    grep -q -e '--seed takes a whole number from 0 to 9200000000000000000, not' "$help" || fail "$command: $(cat "$help")"
+done
 # On a narrower terminal it is as narrow.
 while read -r command; do
     # shellcheck disable=SC2086

@@ -57,6 +57,9 @@ run 1 import "$folder/missing" --out "$folder/missing.h5"
 # Wrong usage.
 run 2 import
 run 2 import "$models/plain"
+run 1 import nothere
+complains "'nothere' cannot be read: No such file or directory"
+run 2 import "$models/plain"
 complains '--dry-run'
 run 2 import "$models/plain" "$models/plain" --dry-run
 run 0 import --help

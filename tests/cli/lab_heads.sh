@@ -44,4 +44,10 @@ grep -q "C" err.txt || fail "a character outside the vocabulary is not named: $(
 grep -q 'at least 2' err.txt || fail "a prompt of one token: $(cat err.txt)"
 "$maskgrad" lab heads --prompt the --out-dir p >out.txt 2>err.txt && fail "--prompt without a model"
 grep -q -e '--checkpoint' err.txt || fail "--prompt without a model: $(cat err.txt)"
+# One word: whatever a head looks at is a copy.
+printf 'a%.0s' $(seq 400) >one.txt
+"$maskgrad" train --data one.txt --max-iters 2 --n-layer 1 --n-head 2 --n-embd 8 --block-size 8 --eval-iters 1 \
+    --out-dir word >out.txt 2>&1 || fail "train on one word: $(tail -1 out.txt)"
+"$maskgrad" lab heads --checkpoint word --out-dir w >out.txt 2>err.txt || fail "one word: $(tail -1 err.txt)"
+! cut -d, -f9 w/heads.csv | grep duplicate || fail "copies have a name where there is nothing else"
 echo ok

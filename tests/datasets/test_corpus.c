@@ -190,6 +190,7 @@ static void a_grammar_can_be_spelled_out(void **state) {
     assert_int_equal(c->n, 100 * 5 + 99);
     assert_int_equal(mg_tokenizer_get_kind(c->tokenizer), MG_TOKENIZER_CHAR);
     assert_says(c->warning, "spelled out as char tokens");
+    assert_says(c->warning, "leave --tokens out");
     mg_corpus_free(c);
 }
 
