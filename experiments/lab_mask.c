@@ -189,7 +189,7 @@ static void show_maps(mg_lab *lab, const rows *r) {
     lab_heatmap_end(
         map, "Under −∞ a forbidden key does not exist for its query. Under 0 before the softmax it is there: look how "
              "much of the first query's weight goes to tokens it must not know. Under 0 after the softmax the "
-             "forbidden keys are gone again, and the weight they took with them: the rows no longer sum to 1.");
+             "forbidden keys are gone again, and the weight they took with them: see what is left of each row.");
 }
 
 static void show_leaks(mg_lab *lab, const rows *r) {
