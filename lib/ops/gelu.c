@@ -7,13 +7,13 @@
 MG_INLINE mg_real value(mg_real x, mg_real unused, mg_real factor) {
     (void)unused;
     (void)factor;
-    return mg_gelu_value(x);
+    return mg_gelu_value(x, mg_gelu_logistic(x));
 }
 
 MG_INLINE mg_real slope(mg_real g, mg_real x, mg_real y, mg_real factor) {
     (void)y;
     (void)factor;
-    return g * mg_gelu_slope(x);
+    return g * mg_gelu_slope(x, mg_gelu_logistic(x));
 }
 
 MG_KERNEL static void forward(mg_row row) {

@@ -37,7 +37,7 @@ typedef struct job {
     bool tied, gelu;
     ptrdiff_t tile_rows;                    /* what a tile takes of x's rows, … */
     const mg_real *x, *w, *bias, *residual; /* bias and residual may be NULL */
-    mg_real *y, *before;                    /* before: x W + b, which gelu takes; it may be y itself */
+    mg_real *y, *slope;                     /* slope: gelu's at x W + b, or NULL */
     /* Backward. */
     const mg_real *dy;
     mg_real *dx, *dw, *db, *dr; /* NULL if nobody wants them */
@@ -70,10 +70,22 @@ MG_KERNEL static void preset(ptrdiff_t rows, ptrdiff_t n, const mg_real *restric
     }
 }
 
-MG_KERNEL static void gelu_rows(ptrdiff_t rows, ptrdiff_t n, const mg_real *x, mg_real *y, ptrdiff_t stride) {
-    for (ptrdiff_t i = 0; i < rows; i++)
+/* y = gelu(y), and its slope for the backward, which then needs no exponential: half the work is common to both. */
+MG_KERNEL static void gelu_rows(ptrdiff_t rows, ptrdiff_t n, mg_real *restrict y, mg_real *restrict slope,
+                                ptrdiff_t stride) {
+    for (ptrdiff_t i = 0; i < rows; i++, y += stride, slope += slope ? stride : 0) {
+        if (slope) {
 #pragma omp simd
-        for (ptrdiff_t k = 0; k < n; k++) y[i * stride + k] = mg_gelu_value(x[i * stride + k]);
+            for (ptrdiff_t k = 0; k < n; k++) {
+                mg_real x = y[k], s = mg_gelu_logistic(x);
+                y[k] = mg_gelu_value(x, s);
+                slope[k] = mg_gelu_slope(x, s);
+            }
+        } else {
+#pragma omp simd
+            for (ptrdiff_t k = 0; k < n; k++) y[k] = mg_gelu_value(y[k], mg_gelu_logistic(y[k]));
+        }
+    }
 }
 
 static void forward_tile(void *context, ptrdiff_t tile, void *workspace) {
@@ -89,10 +101,10 @@ static void forward_tile(void *context, ptrdiff_t tile, void *workspace) {
     bool is_preset = j->residual || j->bias;
     if (is_preset)
         preset(n_rows, n_out, j->residual ? j->residual + at : NULL, j->bias ? j->bias + outputs.begin : NULL,
-               j->before + at, j->out);
+               j->y + at, j->out);
     mg_gemm(n_rows, n_out, j->in, 1, (mg_matrix){j->x + rows.begin * j->in, j->in, false}, weight(j, outputs.begin),
-            is_preset, j->before + at, j->out);
-    if (j->gelu) gelu_rows(n_rows, n_out, j->before + at, j->y + at, j->out);
+            is_preset, j->y + at, j->out);
+    if (j->gelu) gelu_rows(n_rows, n_out, j->y + at, j->slope ? j->slope + at : NULL, j->out);
 }
 
 /* ---- Backward ----
@@ -132,12 +144,12 @@ static share share_of(const job *j, ptrdiff_t group) {
     return (share){j->dw ? buffer : NULL, j->db ? buffer + j->in * n_out : NULL, j->tied ? j->in : n_out, 0, 0};
 }
 
-/* to (rows,n) = dy gelu'(x) */
-MG_KERNEL static void gelu_slopes(ptrdiff_t rows, ptrdiff_t n, const mg_real *restrict dy, const mg_real *restrict x,
-                                  ptrdiff_t stride, mg_real *restrict to) {
+/* to (rows,n) = dy · slope, both (rows,stride) */
+MG_KERNEL static void multiply(ptrdiff_t rows, ptrdiff_t n, const mg_real *restrict dy, const mg_real *restrict slope,
+                               ptrdiff_t stride, mg_real *restrict to) {
     for (ptrdiff_t i = 0; i < rows; i++)
 #pragma omp simd
-        for (ptrdiff_t k = 0; k < n; k++) to[i * n + k] = dy[i * stride + k] * mg_gelu_slope(x[i * stride + k]);
+        for (ptrdiff_t k = 0; k < n; k++) to[i * n + k] = dy[i * stride + k] * slope[i * stride + k];
 }
 
 /* sum = (fresh ? 0 : sum) + Σ_rows dy */
@@ -175,13 +187,16 @@ static void backward_tile(void *context, ptrdiff_t tile, void *workspace) {
     ptrdiff_t n_rows = rows.end - rows.begin, n_in = in.end - in.begin, n_out = panel_width(j);
     ptrdiff_t begin = j->panel.begin, dy_stride = j->out;
     const mg_real *x = j->x + rows.begin * j->in + in.begin, *dy = j->dy + rows.begin * j->out + begin;
-    if (j->gelu) { /* dy is that of x W + b from here on */
-        gelu_slopes(n_rows, n_out, dy, j->before + rows.begin * j->out + begin, j->out, workspace);
+    share to = share_of(j, group);
+    if (j->slope) { /* dy is that of x W + b from here on */
+        multiply(n_rows, n_out, dy, j->slope + rows.begin * j->out + begin, j->out, workspace);
         dy = workspace;
         dy_stride = n_out;
-    } else {
-        mg_gemm_warm(n_rows, n_out, dy, dy_stride);
     }
+    if (to.db && part == 0)
+        sum_rows(n_rows, n_out, dy, dy_stride, to.db_beta == 0, to.db); /* which warms dy, too */
+    else if (!j->slope)
+        mg_gemm_warm(n_rows, n_out, dy, dy_stride);
     if (j->dr && begin == 0) backward_residual(j, rows, part);
     if (j->dx) {
         mg_matrix w = j->tied ? (mg_matrix){j->w + begin * j->in + in.begin, j->in, false}
@@ -189,7 +204,6 @@ static void backward_tile(void *context, ptrdiff_t tile, void *workspace) {
         mg_gemm(n_rows, n_in, n_out, 1, (mg_matrix){dy, dy_stride, false}, w, begin > 0 ? 1 : j->dx_beta,
                 j->dx + rows.begin * j->in + in.begin, j->in);
     }
-    share to = share_of(j, group);
     if (to.dw) {
         mg_gemm_warm(n_rows, n_in, x, j->in);
         if (j->tied)
@@ -199,7 +213,6 @@ static void backward_tile(void *context, ptrdiff_t tile, void *workspace) {
             mg_gemm(n_in, n_out, n_rows, 1, (mg_matrix){x, j->in, true}, (mg_matrix){dy, dy_stride, false}, to.dw_beta,
                     to.dw + in.begin * to.stride, to.stride);
     }
-    if (to.db && part == 0) sum_rows(n_rows, n_out, dy, dy_stride, to.db_beta == 0, to.db);
 }
 
 static ptrdiff_t adding_rows(const job *j) {
@@ -223,7 +236,7 @@ static void add_shares(void *context, ptrdiff_t tile, void *workspace) {
 
 static void backward_panel(job *j) {
     ptrdiff_t groups = mg_tile_count(j->n, j->tile_rows), n_out = panel_width(j);
-    size_t workspace = j->gelu ? (size_t)(j->tile_rows * n_out) * sizeof(mg_real) : 0;
+    size_t workspace = j->slope ? (size_t)(j->tile_rows * n_out) * sizeof(mg_real) : 0;
     mg_parallel(groups * mg_tile_count(j->in, j->tile_in), backward_tile, j, workspace);
     if (!j->shares) return;
     ptrdiff_t rows = j->dw ? j->tied ? n_out : j->in : 1;
@@ -251,8 +264,7 @@ static void backward(mg_tape *tape, const mg_node *node, bool tied) {
     job j = {.in = x->dim[x->ndim - 1], .tied = tied, .x = x->data, .w = w->data, .dy = node->out->grad};
     j.n = mg_size(x) / j.in;
     j.out = mg_size(node->out) / j.n;
-    j.gelu = node->saved != NULL;
-    j.before = (mg_real *)node->saved;
+    j.slope = (mg_real *)node->saved;
     j.dr = residual ? mg_grad_beta(tape, residual, &j.dr_beta) : NULL; /* the first, for it is written first */
     j.dx = mg_grad_beta(tape, x, &j.dx_beta);
     j.dw = mg_grad_beta(tape, w, &j.dw_beta);
@@ -298,13 +310,13 @@ static mg_tensor *linear(mg_tape *tape, const mg_op *op, mg_tensor *x, mg_tensor
     mg_tensor *y = mg_tape_output(tape, x->ndim, dim), *in[] = {x, w, bias, residual};
     MG_OP_CHECK(tape, op, !residual || mg_same_shape(residual, y), "the result is %s and what it is added to is %s",
                 mg_shape(y).text, residual ? mg_shape(residual).text : "");
-    j.y = j.before = y->data;
+    j.y = y->data;
     if (j.gelu && mg_tape_wants(tape, 4, in))
-        j.before = mg_tape_alloc(tape, (size_t)mg_size(y), sizeof(mg_real), "what gelu is taken of");
+        j.slope = mg_tape_alloc(tape, (size_t)mg_size(y), sizeof(mg_real), "gelu's slopes");
     j.tile_rows = tile_rows(j.n, 4);
     mg_parallel(j.n > TILE_ROWS ? mg_tile_count(j.n, j.tile_rows) : mg_tile_count(j.out, tile_outputs(j.out)),
                 forward_tile, &j, 0);
-    mg_tape_append(tape, op, y, 4, in, j.gelu ? j.before : NULL);
+    mg_tape_append(tape, op, y, 4, in, j.slope);
     return y;
 }
 
