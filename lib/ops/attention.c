@@ -156,13 +156,15 @@ MG_INLINE void forward_queries(const int R, const job *j, const head *a, ptrdiff
                                rows values, mg_real *mixed) {
     ptrdiff_t b = a->index / j->o.n_head, h = a->index % j->o.n_head;
     mg_real *out = j->out + (b * j->queries + query) * j->C + h * j->width, factor[MG_GROUP];
+    ptrdiff_t n[MG_GROUP];
     for (int r = 0; r < R; r++) {
-        mg_real *weights = row + r * row_stride(j);
-        ptrdiff_t n = visible(j, a, query + r);
-        capture(j->o.scores, j, a, query + r, n, weights, 1, -INFINITY);
-        factor[r] = mg_softmax_row(n, weights, &j->log_sum[a->index * j->queries + query + r]);
-        capture(j->o.weights, j, a, query + r, n, weights, factor[r], 0);
-        if (j->o.dropout > 0) drop(j, a, query + r, n, weights);
+        n[r] = visible(j, a, query + r);
+        capture(j->o.scores, j, a, query + r, n[r], row + r * row_stride(j), 1, -INFINITY);
+    }
+    mg_softmax_rows(R, n, row, row_stride(j), factor, j->log_sum + a->index * j->queries + query);
+    for (int r = 0; r < R; r++) {
+        capture(j->o.weights, j, a, query + r, n[r], row + r * row_stride(j), factor[r], 0);
+        if (j->o.dropout > 0) drop(j, a, query + r, n[r], row + r * row_stride(j));
     }
     mix(R, j, a, query, row, width, values, factor, mixed);
     for (int r = 0; r < R; r++) memcpy(out + r * j->C, mixed + r * j->padded, (size_t)j->width * sizeof *out);

@@ -203,28 +203,53 @@ MG_INLINE mg_real mg_dot(ptrdiff_t n, const mg_real *a, const mg_real *b) {
     return sum;
 }
 
-/* scores[0 … n) become their softmax but for a common factor, which is returned; behind them stand zeros up to
- * mg_pad(n). *log_sum = log Σ exp(score), from which the backward makes the weights again. Where a score is infinite,
- * it is mg_softmax's limit. */
-MG_INLINE mg_real mg_softmax_row(ptrdiff_t n, mg_real *scores, mg_real *log_sum) {
-    ptrdiff_t padded = mg_pad(n), last = padded - MG_LANES;
+/* Elements n … mg_pad(n) of a row = value. A whole vector is written: one that is read after single elements of it were
+ * written has to wait for each. */
+MG_INLINE void mg_fill_up(ptrdiff_t n, mg_real value, mg_real *row) {
+    ptrdiff_t last = mg_pad(n) - MG_LANES;
     int used = (int)(n - last);
+#pragma omp simd
+    for (int k = 0; k < MG_LANES; k++) row[last + k] = k < used ? row[last + k] : value;
+}
+
+MG_INLINE mg_real mg_greatest(ptrdiff_t n, const mg_real *row) {
     mg_real max = -INFINITY;
-#pragma omp simd
-    for (int k = 0; k < MG_LANES; k++) scores[last + k] = k < used ? scores[last + k] : -INFINITY;
 #pragma omp simd reduction(max : max)
-    for (ptrdiff_t j = 0; j < padded; j++) max = scores[j] > max ? scores[j] : max;
-    if (isinf(max)) {
-        *log_sum = mg_softmax_limit(padded, scores, scores);
-        return 1;
+    for (ptrdiff_t j = 0; j < n; j++) max = row[j] > max ? row[j] : max;
+    return max;
+}
+
+/* The first n[r] elements of R rows of scores become their softmax but for factor[r]. log_sum[r] = log Σ exp(score),
+ * from which the backward makes the weights again. Where a score is infinite, it is mg_softmax's limit. Each step is
+ * taken for all rows before the next: they do not wait for another, as the steps of a row do. */
+MG_INLINE void mg_softmax_rows(const int R, const ptrdiff_t *n, mg_real *scores, ptrdiff_t stride, mg_real *factor,
+                               mg_real *log_sum) {
+    mg_real max[MG_GROUP], sum[MG_GROUP];
+    for (int r = 0; r < R; r++) {
+        mg_real *row = scores + r * stride;
+        mg_fill_up(n[r], row[0], row); /* not −inf, of which the vector exp takes each by itself */
+        max[r] = mg_greatest(mg_pad(n[r]), row);
     }
+    for (int r = 0; r < R; r++) {
+        mg_real *row = scores + r * stride;
+        if (isinf(max[r])) continue;
 #pragma omp simd
-    for (ptrdiff_t j = 0; j < padded; j++) scores[j] = mg_exp_real(scores[j] - max);
-    mg_vec sums = {0};
-    for (ptrdiff_t j = 0; j < padded; j += MG_LANES) sums += mg_load(scores + j);
-    mg_real sum = mg_sum_lanes(sums);
-    *log_sum = max + mg_log_real(sum);
-    return 1 / sum;
+        for (ptrdiff_t j = 0; j < mg_pad(n[r]); j++) row[j] = mg_exp_real(row[j] - max[r]);
+    }
+    for (int r = 0; r < R; r++) {
+        mg_real *row = scores + r * stride;
+        mg_vec sums = {0};
+        if (!isinf(max[r])) mg_fill_up(n[r], 0, row);
+        for (ptrdiff_t j = 0; j < n[r]; j += MG_LANES) sums += mg_load(row + j);
+        sum[r] = mg_sum_lanes(sums);
+    }
+    for (int r = 0; r < R; r++) {
+        factor[r] = 1 / sum[r];
+        log_sum[r] = max[r] + mg_log_real(sum[r]);
+        if (!isinf(max[r])) continue;
+        factor[r] = 1;
+        log_sum[r] = mg_softmax_limit(n[r], scores + r * stride, scores + r * stride);
+    }
 }
 
 #endif
