@@ -11,6 +11,7 @@
 #include <math.h>
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(MG_NO_CLONES)
+#define MG_CLONES
 #define MG_KERNEL __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define MG_KERNEL
@@ -44,9 +45,5 @@ extern double log(double);
 #define mg_log_real logf
 #define mg_sqrt_real sqrtf
 #endif
-
-/* A vector of MG_LANES reals, loaded from any address. */
-enum { MG_LANES = 64 / sizeof(mg_real) };
-typedef mg_real mg_vec __attribute__((vector_size(64), aligned(sizeof(mg_real)), may_alias));
 
 #endif

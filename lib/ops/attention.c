@@ -11,28 +11,14 @@
  *     dk_j  = scale Σ_i ds_ij q_i
  *
  * With dropout, p_ij is multiplied by m_ij ∈ {0, 1/(1−rate)} where it meets v, and dp_ij by the same. */
-#include "attention_kernels.h"
+#include "attention_heads.h"
 #include "ops.h"
 #include "parallel.h"
+#include "simd.h"
 
 #include <string.h>
 
-/* Queries that are treated together: their weights fit the first-level cache. */
-enum { TILE_QUERIES = 32 };
-
-typedef struct job {
-    ptrdiff_t B, queries, keys, C;
-    ptrdiff_t width, padded;          /* of a head, d_k; rounded up to whole vectors */
-    ptrdiff_t first;                  /* position of the first query: what the cache already held */
-    ptrdiff_t key_stride;             /* between a head's keys: 3C in qkv, C in a cache */
-    const mg_real *qkv, *key, *value; /* of batch 0, head 0 */
-    mg_attention_options o;
-    const int *lookahead;
-    mg_real *out, *log_sum; /* (B,T,C), (B,H,T) */
-    const mg_real *dout;
-    mg_real *dqkv, dqkv_beta;
-    ptrdiff_t heads_per_tile;
-} job;
+typedef mg_attention_job job;
 
 typedef struct saved {
     mg_real *log_sum;
@@ -42,328 +28,41 @@ typedef struct saved {
     int n_head;
 } saved;
 
-/* One head of one sequence: where its parts are. */
-typedef struct head {
-    const mg_real *q, *k, *v;
-    ptrdiff_t q_stride, k_stride, index; /* index: b · n_head + h */
-    int lookahead;
-} head;
+/* ---- The processor ---- */
 
-static void set_width(job *j) {
-    j->width = j->C / j->o.n_head;
-    j->padded = mg_pad(j->width);
+const mg_attention_heads *const *mg_attention_heads_list(void) {
+    static const mg_attention_heads *const all[] = {
+#ifdef MG_CLONES
+        &mg_attention_heads_v4, &mg_attention_heads_v3,
+#endif
+        &mg_attention_heads_baseline, NULL};
+#ifdef MG_CLONES
+    if (!__builtin_cpu_supports("x86-64-v3")) return all + 2;
+    if (!__builtin_cpu_supports("x86-64-v4")) return all + 1;
+#endif
+    return all;
 }
 
-static head head_of(const job *j, ptrdiff_t index) {
-    ptrdiff_t b = index / j->o.n_head, h = index % j->o.n_head;
-    const mg_real *qkv = j->qkv + b * j->queries * 3 * j->C + h * j->width;
-    head a = {.q = qkv, .k = qkv + j->C, .v = qkv + 2 * j->C};
-    if (j->o.cached_keys) {
-        a.k = j->key + h * j->width;
-        a.v = j->value + h * j->width;
-    }
-    a.q_stride = 3 * j->C;
-    a.k_stride = j->key_stride;
-    a.index = index;
-    a.lookahead = j->lookahead ? j->lookahead[h] : 0;
-    return a;
+static const mg_attention_heads *chosen;
+
+void mg_attention_heads_use(const mg_attention_heads *heads) {
+    chosen = heads;
 }
 
-static ptrdiff_t visible(const job *j, const head *a, ptrdiff_t query) {
-    return mg_visible(j->first + query, a->lookahead, j->keys);
+static const mg_attention_heads *heads(void) {
+    return chosen ? chosen : mg_attention_heads_list()[0];
 }
 
-/* Between two rows of weights. One vector more than the keys take: with a power of two, the same key's weight of many
- * queries would fall into a few lines of the cache and drive each other out. */
-static ptrdiff_t row_stride(const job *j) {
-    return mg_pad(j->keys) + MG_LANES;
-}
-
-/* row[j] *= 0 or 1/(1−rate), a function of the rng and of (head, query, key) alone. */
-static void drop(const job *j, const head *a, ptrdiff_t query, ptrdiff_t n, mg_real *row) {
-    uint64_t base = (uint64_t)(a->index * j->queries + query) * (uint64_t)j->keys;
-    for (ptrdiff_t i = 0; i < n; i++) {
-        double u = mg_rng_uniform(j->o.dropout_rng, base + (uint64_t)i);
-        row[i] = u < (double)j->o.dropout ? 0 : row[i] / (1 - j->o.dropout);
-    }
-}
-
-/* Give each array its part of `memory`, which may be NULL; returns the bytes that all need. */
-static size_t lay_out(int n, mg_real **array[], const ptrdiff_t *size, mg_real *memory) {
-    ptrdiff_t used = 0;
-    for (int i = 0; i < n; used += size[i++]) *array[i] = memory ? memory + used : NULL;
-    return (size_t)used * sizeof *memory;
-}
-
-/* Copy a row, times factor, to where the caller looks, with `hidden` for the keys that the query does not see. */
-static void capture(mg_real *to, const job *j, const head *a, ptrdiff_t query, ptrdiff_t n, const mg_real *row,
-                    mg_real factor, mg_real hidden) {
-    if (!to) return;
-    to += (a->index * j->queries + query) * j->keys;
-    for (ptrdiff_t i = 0; i < n; i++) to[i] = row[i] * factor;
-    for (ptrdiff_t i = n; i < j->keys; i++) to[i] = hidden;
-}
-
-/* Rows of a head, `stride` apart, whatever memory they stand in. */
-typedef struct rows {
-    mg_real *data;
-    ptrdiff_t stride;
-} rows;
-
-/* Products of R rows, that of `query` being the first, with the keys in a panel that the last of the queries sees. */
-MG_INLINE void score_panel(const int R, const job *j, const head *a, ptrdiff_t query, ptrdiff_t panel, rows from,
-                           const mg_real *panels, mg_real factor, mg_real *to) {
-    ptrdiff_t n = visible(j, a, query + R - 1) - panel * MG_PANEL;
-    if (n <= 0) return;
-    mg_rows_times_panel(R, n < MG_PANEL ? n : MG_PANEL, j->width, from.data, from.stride,
-                        panels + panel * MG_PANEL * j->width, factor, to + panel * MG_PANEL, row_stride(j));
-}
-
-/* to = factor · from · panels for a tile of queries, as far as each sees; a panel serves all while it is near. */
-MG_INLINE void score(const job *j, const head *a, mg_range tile, rows from, const mg_real *panels, mg_real factor,
-                     mg_real *to) {
-    ptrdiff_t n = tile.end - tile.begin, n_panels = mg_tile_count(visible(j, a, tile.end - 1), MG_PANEL);
-    for (ptrdiff_t panel = 0; panel < n_panels; panel++) {
-        ptrdiff_t i = 0;
-        for (; i + MG_GROUP <= n; i += MG_GROUP)
-            score_panel(MG_GROUP, j, a, tile.begin + i, panel, (rows){from.data + i * from.stride, from.stride}, panels,
-                        factor, to + i * row_stride(j));
-        for (; i < n; i++)
-            score_panel(1, j, a, tile.begin + i, panel, (rows){from.data + i * from.stride, from.stride}, panels,
-                        factor, to + i * row_stride(j));
-    }
-}
-
-/* to (n, padded) = n rows of a head, with zeros behind them: loops over a row then end with a whole vector. */
-static void copy_rows(const job *j, ptrdiff_t n, const mg_real *from, ptrdiff_t stride, mg_real *restrict to) {
-    for (ptrdiff_t i = 0; i < n; i++, from += stride, to += j->padded) {
-        if (i + MG_AHEAD < n) mg_prefetch(j->width, from + MG_AHEAD * stride);
-        memcpy(to, from, (size_t)j->width * sizeof *to);
-        for (ptrdiff_t d = j->width; d < j->padded; d++) to[d] = 0;
-    }
-}
-
-/* out = factor · weights · values for R queries, in `width` columns. */
-MG_INLINE void mix(const int R, const job *j, const head *a, ptrdiff_t query, const mg_real *weights, ptrdiff_t width,
-                   rows values, const mg_real *factor, mg_real *out) {
-    ptrdiff_t n = visible(j, a, query), stairs = visible(j, a, query + R - 1) - n;
-    mg_weighted_rows(R, n, (int)stairs, width, weights, row_stride(j), 1, values.data, values.stride, factor, false,
-                     out, j->padded);
-}
-
-/* Scores become weights, and weights the output. */
-MG_INLINE void forward_queries(const int R, const job *j, const head *a, ptrdiff_t query, mg_real *row, ptrdiff_t width,
-                               rows values, mg_real *mixed) {
-    ptrdiff_t b = a->index / j->o.n_head, h = a->index % j->o.n_head;
-    mg_real *out = j->out + (b * j->queries + query) * j->C + h * j->width, factor[MG_GROUP];
-    ptrdiff_t n[MG_GROUP];
-    for (int r = 0; r < R; r++) {
-        n[r] = visible(j, a, query + r);
-        capture(j->o.scores, j, a, query + r, n[r], row + r * row_stride(j), 1, -INFINITY);
-    }
-    mg_softmax_rows(R, n, row, row_stride(j), factor, j->log_sum + a->index * j->queries + query);
-    for (int r = 0; r < R; r++) {
-        capture(j->o.weights, j, a, query + r, n[r], row + r * row_stride(j), factor[r], 0);
-        if (j->o.dropout > 0) drop(j, a, query + r, n[r], row + r * row_stride(j));
-    }
-    mix(R, j, a, query, row, width, values, factor, mixed);
-    for (int r = 0; r < R; r++) memcpy(out + r * j->C, mixed + r * j->padded, (size_t)j->width * sizeof *out);
-}
-
-/* The workspace of one head's forward. */
-typedef struct forward_space {
-    mg_real *keys;   /* panels */
-    mg_real *values; /* (T, padded) */
-    mg_real *out;    /* (MG_GROUP, padded) */
-    mg_real *row;    /* (TILE_QUERIES, row_stride): scores, then weights */
-} forward_space;
-
-static size_t lay_out_forward(const job *j, mg_real *memory, forward_space *w) {
-    mg_real **array[] = {&w->keys, &w->values, &w->out, &w->row};
-    ptrdiff_t size[] = {mg_panels_size(j->keys, j->width), j->keys * j->padded, MG_GROUP * j->padded,
-                        TILE_QUERIES * row_stride(j)};
-    return lay_out(4, array, size, memory);
-}
-
-/* A few queries do without copies: they would read each key and value hardly more often than making them does. */
-MG_KERNEL static void forward_few(const job *j, const head *a, const forward_space *w) {
-    for (ptrdiff_t i = 0; i < j->queries; i++) {
-        const mg_real *q = a->q + i * a->q_stride;
-        for (ptrdiff_t k = 0; k < visible(j, a, i); k++)
-            w->row[k] = mg_dot(j->width, q, a->k + k * a->k_stride) * j->o.scale;
-        forward_queries(1, j, a, i, w->row, j->width, (rows){(mg_real *)a->v, a->k_stride}, w->out);
-    }
-}
-
-MG_KERNEL static void forward_queries_of_tile(const job *j, const head *a, const forward_space *w, mg_range tile) {
-    rows values = {w->values, j->padded};
-    ptrdiff_t i = tile.begin;
-    mg_real *row = w->row;
-    score(j, a, tile, (rows){(mg_real *)a->q + i * a->q_stride, a->q_stride}, w->keys, j->o.scale, row);
-    for (; i + MG_GROUP <= tile.end; i += MG_GROUP, row += MG_GROUP * row_stride(j))
-        forward_queries(MG_GROUP, j, a, i, row, j->padded, values, w->out);
-    for (; i < tile.end; i++, row += row_stride(j)) forward_queries(1, j, a, i, row, j->padded, values, w->out);
-}
-
-static void forward_head(const job *j, const head *a, mg_real *workspace) {
-    forward_space w;
-    lay_out_forward(j, workspace, &w);
-    if (j->queries < MG_GROUP) {
-        forward_few(j, a, &w);
-        return;
-    }
-    mg_make_panels(j->keys, j->width, a->k, a->k_stride, w.keys);
-    copy_rows(j, j->keys, a->v, a->k_stride, w.values);
-    for (ptrdiff_t t = 0; t < mg_tile_count(j->queries, TILE_QUERIES); t++)
-        forward_queries_of_tile(j, a, &w, mg_tile_range(j->queries, TILE_QUERIES, t));
-}
-
-/* The workspace of one head's backward. */
-typedef struct backward_space {
-    mg_real *keys, *values; /* panels */
-    mg_real *k, *dk, *dv;   /* (T, padded) */
-    mg_real *q, *dout, *dq; /* (TILE_QUERIES, padded) */
-    mg_real *p, *ds;        /* (TILE_QUERIES, row_stride): scores, then weights; products dp, then score gradients */
-    mg_real *D;             /* (TILE_QUERIES) */
-} backward_space;
-
-static size_t lay_out_backward(const job *j, mg_real *memory, backward_space *w) {
-    ptrdiff_t panels = mg_panels_size(j->keys, j->width), whole = j->keys * j->padded;
-    ptrdiff_t tile = TILE_QUERIES * j->padded, weights = TILE_QUERIES * row_stride(j);
-    mg_real **array[] = {&w->keys, &w->values, &w->k, &w->dk, &w->dv, &w->q, &w->dout, &w->dq, &w->p, &w->ds, &w->D};
-    ptrdiff_t size[] = {panels, panels, whole, whole, whole, tile, tile, tile, weights, weights, TILE_QUERIES};
-    return lay_out(11, array, size, memory);
-}
-
-/* Weights and score gradients of a query whose greatest score, and so log_sum, is infinite: those of mg_softmax. D is
- * summed from the weights and not taken from the output: it is then exact where one key has all the weight, and what
- * makes a score infinite meets a gradient of 0, not a rounding error. */
-static void backward_limit(ptrdiff_t n, mg_real scale, mg_real *p, mg_real *ds) {
-    mg_real D = 0;
-    mg_softmax_limit(n, p, p);
-    for (ptrdiff_t k = 0; k < n; k++) D += p[k] * ds[k];
-    for (ptrdiff_t k = 0; k < n; k++) ds[k] = p[k] * (ds[k] - D) * scale;
-}
-
-/* Scores become weights p, their products dp with the values score gradients ds, and these dq, for R queries, `query`
- * being the first and `at` its place in the tile. */
-MG_INLINE void backward_queries(const int R, const job *j, const head *a, const backward_space *w, ptrdiff_t query,
-                                ptrdiff_t at) {
-    mg_real *p = w->p + at * row_stride(j), *ds = w->ds + at * row_stride(j), scale = j->o.scale;
-    for (int r = 0; r < R; r++, p += row_stride(j), ds += row_stride(j)) {
-        mg_real log_sum = j->log_sum[a->index * j->queries + query + r];
-        mg_real D = w->D[at + r];
-        ptrdiff_t n = visible(j, a, query + r);
-        if (j->o.dropout > 0) drop(j, a, query + r, n, ds);
-        if (isinf(log_sum)) {
-            backward_limit(n, scale, p, ds);
-        } else {
-#pragma omp simd
-            for (ptrdiff_t k = 0; k < mg_pad(n); k++) {
-                p[k] = mg_exp_real(p[k] - log_sum);
-                ds[k] = p[k] * (ds[k] - D) * scale;
-            }
-        }
-        if (j->o.dropout > 0) drop(j, a, query + r, n, p);
-    }
-    mix(R, j, a, query, w->ds + at * row_stride(j), j->padded, (rows){w->k, j->padded}, NULL, w->dq + at * j->padded);
-}
-
-/* The first query of the tile, counted from its beginning, that sees key k. */
-static ptrdiff_t first_to_see(const job *j, const head *a, mg_range tile, ptrdiff_t k) {
-    ptrdiff_t i = k - j->first - a->lookahead - tile.begin; /* mg_visible(i) > k, solved for i */
-    if (a->lookahead >= j->keys || i < 0) return 0;
-    return i < tile.end - tile.begin ? i : tile.end - tile.begin;
-}
-
-/* to[k] += Σ_i weights[i][k] · from[i] for R keys, over the queries that see them: from the last query and the last key
- * backwards, for the keys before it are seen by one query more each. */
-MG_INLINE void collect(const int R, const job *j, const head *a, mg_range tile, ptrdiff_t k, const mg_real *weights,
-                       const mg_real *from, mg_real *to) {
-    ptrdiff_t last = tile.end - tile.begin - 1, last_key = k + R - 1, all = first_to_see(j, a, tile, last_key);
-    ptrdiff_t stairs = all - first_to_see(j, a, tile, k);
-    mg_weighted_rows(R, last + 1 - all, (int)stairs, j->padded, weights + last * row_stride(j) + last_key, -1,
-                     -row_stride(j), from + last * j->padded, -j->padded, NULL, true, to + last_key * j->padded,
-                     -j->padded);
-}
-
-/* rows of dqkv = or += rows of `from`, as dqkv_beta says. */
-static void put_rows(const job *j, ptrdiff_t n, const mg_real *from, mg_real *to) {
-    for (ptrdiff_t i = 0; i < n; i++, from += j->padded, to += 3 * j->C) {
-        if (j->dqkv_beta == 0)
-            memcpy(to, from, (size_t)j->width * sizeof(mg_real));
-        else
-            for (ptrdiff_t d = 0; d < j->width; d++) to[d] += from[d];
-    }
-}
-
-MG_KERNEL static void backward_queries_of_tile(const job *j, const head *a, const backward_space *w, mg_range tile,
-                                               const mg_real *out) {
-    ptrdiff_t n = tile.end - tile.begin, i = 0, k = 0, seen = visible(j, a, tile.end - 1);
-    for (ptrdiff_t r = 0; r < n; r++)
-        w->D[r] = mg_dot(j->width, w->dout + r * j->padded, out + (tile.begin + r) * j->C);
-    score(j, a, tile, (rows){w->q, j->padded}, w->keys, j->o.scale, w->p);
-    score(j, a, tile, (rows){w->dout, j->padded}, w->values, 1, w->ds);
-    for (; i + MG_GROUP <= n; i += MG_GROUP) backward_queries(MG_GROUP, j, a, w, tile.begin + i, i);
-    for (; i < n; i++) backward_queries(1, j, a, w, tile.begin + i, i);
-    for (; k + MG_GROUP <= seen; k += MG_GROUP) {
-        collect(MG_GROUP, j, a, tile, k, w->p, w->dout, w->dv);
-        collect(MG_GROUP, j, a, tile, k, w->ds, w->q, w->dk);
-    }
-    for (; k < seen; k++) {
-        collect(1, j, a, tile, k, w->p, w->dout, w->dv);
-        collect(1, j, a, tile, k, w->ds, w->q, w->dk);
-    }
-}
-
-/* What a tile of queries reads from far away. */
-static void prefetch_tile(const job *j, const head *a, ptrdiff_t tile, ptrdiff_t corner) {
-    mg_range r = mg_tile_range(j->queries, TILE_QUERIES, tile);
-    for (ptrdiff_t i = r.begin; i < r.end; i++) {
-        mg_prefetch(j->width, a->q + i * a->q_stride);
-        mg_prefetch(j->width, j->dout + corner + i * j->C);
-        mg_prefetch(j->width, j->out + corner + i * j->C);
-    }
-}
-
-static void backward_head(const job *j, const head *a, mg_real *workspace) {
-    backward_space w;
-    lay_out_backward(j, workspace, &w);
-    ptrdiff_t b = a->index / j->o.n_head, h = a->index % j->o.n_head, corner = b * j->queries * j->C + h * j->width;
-    mg_real *dqkv = j->dqkv + 3 * b * j->queries * j->C + h * j->width;
-    prefetch_tile(j, a, 0, corner);
-    mg_make_panels(j->keys, j->width, a->k, a->k_stride, w.keys);
-    mg_make_panels(j->keys, j->width, a->v, a->k_stride, w.values);
-    copy_rows(j, j->keys, a->k, a->k_stride, w.k);
-    memset(w.dk, 0, (size_t)(j->keys * j->padded) * sizeof(mg_real));
-    memset(w.dv, 0, (size_t)(j->keys * j->padded) * sizeof(mg_real));
-    ptrdiff_t tiles = mg_tile_count(j->queries, TILE_QUERIES);
-    for (ptrdiff_t t = 0; t < tiles; t++) {
-        mg_range tile = mg_tile_range(j->queries, TILE_QUERIES, t);
-        ptrdiff_t n = tile.end - tile.begin;
-        copy_rows(j, n, a->q + tile.begin * a->q_stride, a->q_stride, w.q);
-        copy_rows(j, n, j->dout + corner + tile.begin * j->C, j->C, w.dout);
-        prefetch_tile(j, a, t + 1, corner);
-        backward_queries_of_tile(j, a, &w, tile, j->out + corner);
-        put_rows(j, n, w.dq, dqkv + tile.begin * 3 * j->C);
-    }
-    put_rows(j, j->keys, w.dk, dqkv + j->C);
-    put_rows(j, j->keys, w.dv, dqkv + 2 * j->C);
-}
+/* ---- The operation ---- */
 
 static void forward_tile(void *context, ptrdiff_t tile, void *workspace) {
     const job *j = context;
     mg_range r = mg_tile_range(j->B * j->o.n_head, j->heads_per_tile, tile);
-    for (ptrdiff_t index = r.begin; index < r.end; index++) {
-        head a = head_of(j, index);
-        forward_head(j, &a, workspace);
-    }
+    for (ptrdiff_t index = r.begin; index < r.end; index++) heads()->forward(j, index, workspace);
 }
 
 static void backward_tile(void *context, ptrdiff_t tile, void *workspace) {
-    const job *j = context;
-    head a = head_of(j, tile);
-    backward_head(j, &a, workspace);
+    heads()->backward(context, tile, workspace);
 }
 
 static void attention_backward(mg_tape *tape, const mg_node *node) {
@@ -371,14 +70,14 @@ static void attention_backward(mg_tape *tape, const mg_node *node) {
     const saved *s = node->saved;
     job j = {.B = qkv->dim[0], .queries = qkv->dim[1], .keys = qkv->dim[1], .C = qkv->dim[2] / 3, .qkv = qkv->data};
     j.o = (mg_attention_options){.n_head = s->n_head, .scale = s->scale, .dropout = s->dropout, .dropout_rng = s->rng};
-    set_width(&j);
+    j.width = j.C / j.o.n_head;
     j.key_stride = 3 * j.C;
     j.lookahead = s->lookahead;
     j.log_sum = s->log_sum;
     j.out = node->out->data;
     j.dout = node->out->grad;
     j.dqkv = mg_grad_beta(tape, qkv, &j.dqkv_beta);
-    if (j.dqkv) mg_parallel(j.B * s->n_head, backward_tile, &j, lay_out_backward(&j, NULL, &(backward_space){0}));
+    if (j.dqkv) mg_parallel(j.B * s->n_head, backward_tile, &j, heads()->backward_bytes(&j));
 }
 
 static const mg_op op = {"attention", attention_backward};
@@ -420,7 +119,7 @@ mg_tensor *(mg_attention)(mg_tape *tape, mg_tensor *qkv, const mg_attention_opti
     job j = {.B = qkv->dim[0], .queries = qkv->dim[1], .keys = qkv->dim[1], .C = qkv->dim[2] / 3, .qkv = qkv->data};
     j.o = *options;
     j.lookahead = options->lookahead;
-    set_width(&j);
+    j.width = j.C / j.o.n_head;
     j.key_stride = 3 * j.C;
     if (options->cached_keys) {
         MG_OP_CHECK(tape, &op, j.B == 1 && !mg_tape_wants(tape, 1, &qkv),
@@ -431,10 +130,9 @@ mg_tensor *(mg_attention)(mg_tape *tape, mg_tensor *qkv, const mg_attention_opti
     j.out = out->data;
     j.log_sum = mg_tape_alloc(tape, (size_t)(j.B * options->n_head * j.queries), sizeof(mg_real), "attention's sums");
     /* Heads so small that starting a thread costs more than they do go together. */
-    ptrdiff_t work = j.queries * j.keys * j.width, heads = j.B * options->n_head;
-    j.heads_per_tile = work >= 16384 ? 1 : 16384 / work < heads ? 16384 / work : heads;
-    mg_parallel(mg_tile_count(heads, j.heads_per_tile), forward_tile, &j,
-                lay_out_forward(&j, NULL, &(forward_space){0}));
+    ptrdiff_t work = j.queries * j.keys * j.width, n_heads = j.B * options->n_head;
+    j.heads_per_tile = work >= 16384 ? 1 : 16384 / work < n_heads ? 16384 / work : n_heads;
+    mg_parallel(mg_tile_count(n_heads, j.heads_per_tile), forward_tile, &j, heads()->forward_bytes(&j));
     mg_tape_append(tape, &op, out, 1, &qkv, save(tape, &j));
     return out;
 }

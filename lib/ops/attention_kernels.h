@@ -1,31 +1,44 @@
-/* The products of attention, for a group of rows at a time. Each takes exactly the keys it is told to: a mask that
- * hides a key simply makes a length smaller, so hidden keys are not exponentiated, not multiplied by 0 and not added.
+/* The products of attention, for a group of rows at a time. Each sums over exactly the keys it is told to: a mask that
+ * hides a key simply makes a length smaller, so that a hidden key is not multiplied by 0 but left out. Only what fills
+ * up a vector behind the last key is computed, too, and thrown away.
  *
- * They are written with vectors of MG_LANES reals. Four rows share what is loaded, and the sums stay in registers: that
- * is what makes them as fast as a BLAS, which has no product that stops at a diagonal. All are inlined into the
- * MG_KERNEL functions of attention.c, which are built for each processor. */
+ * They are written with vectors. Four rows share what is loaded, and the sums stay in registers: that is what makes
+ * them as fast as a BLAS, which has no product that stops at a diagonal. */
 #ifndef MASKGRAD_ATTENTION_KERNELS_H
 #define MASKGRAD_ATTENTION_KERNELS_H
 
 #include "rows.h"
 #include "simd.h"
 
+/* As long as the processor's, for which the including file is compiled, and as many sums for each of four rows as its
+ * registers hold. */
+#if defined(__AVX512F__)
+enum { MG_VECTOR_BYTES = 64, MG_VECTORS = 4 };
+#elif defined(__AVX__)
+enum { MG_VECTOR_BYTES = 32, MG_VECTORS = 2 };
+#else
+enum { MG_VECTOR_BYTES = 16, MG_VECTORS = 2 };
+#endif
+enum { MG_LANES = MG_VECTOR_BYTES / sizeof(mg_real) };
+typedef mg_real mg_vec __attribute__((vector_size(MG_VECTOR_BYTES), aligned(sizeof(mg_real)), may_alias));
+
 /* Macros, not functions: a vector as an argument would tie the ABI to the processor. */
 #define mg_load(p) (*(const mg_vec *)(p))
 #define mg_store(p, v) (*(mg_vec *)(p) = (v))
 
 enum {
-    MG_GROUP = 4,            /* rows that are treated together */
-    MG_PANEL = 4 * MG_LANES, /* columns of a panel */
+    MG_GROUP = 4,                     /* rows that are treated together */
+    MG_PANEL = MG_VECTORS * MG_LANES, /* columns of a panel, 4 or more */
 };
 
 typedef mg_real mg_four __attribute__((vector_size(4 * sizeof(mg_real)), aligned(sizeof(mg_real)), may_alias));
 
 /* The sum of a vector's elements. */
-#define mg_sum_lanes(v) mg_sum_of((const mg_four *)&(v))
-MG_INLINE mg_real mg_sum_of(const mg_four *v) {
-    mg_four sum = v[0] + v[1];
-    if (MG_LANES == 16) sum += v[2] + v[3];
+#define mg_sum_lanes(v) mg_sum_of((const mg_real *)&(v))
+MG_INLINE mg_real mg_sum_of(const mg_real *lane) {
+    if (MG_LANES < 4) return lane[0] + lane[1];
+    mg_four sum = *(const mg_four *)lane;
+    for (int i = 4; i < MG_LANES; i += 4) sum += *(const mg_four *)(lane + i);
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
@@ -84,7 +97,7 @@ static inline void mg_make_panels(ptrdiff_t n, ptrdiff_t depth, const mg_real *f
 MG_INLINE void mg_rows_times_vectors(const int R, const int V, ptrdiff_t depth, const mg_real *rows,
                                      ptrdiff_t row_stride, const mg_real *panel, mg_real factor, mg_real *out,
                                      ptrdiff_t out_stride) {
-    mg_vec sum[MG_GROUP * 4] = {{0}};
+    mg_vec sum[MG_GROUP * MG_VECTORS] = {{0}};
     for (ptrdiff_t d = 0; d < depth; d++) {
 #pragma GCC unroll 4
         for (int r = 0; r < R; r++)
@@ -101,9 +114,9 @@ MG_INLINE void mg_rows_times_vectors(const int R, const int V, ptrdiff_t depth, 
 /* The same for j < n ≤ MG_PANEL, n rounded up to whole vectors. */
 MG_INLINE void mg_rows_times_panel(const int R, ptrdiff_t n, ptrdiff_t depth, const mg_real *rows, ptrdiff_t row_stride,
                                    const mg_real *panel, mg_real factor, mg_real *out, ptrdiff_t out_stride) {
-    if (n > 3 * MG_LANES)
+    if (MG_VECTORS > 3 && n > 3 * MG_LANES)
         mg_rows_times_vectors(R, 4, depth, rows, row_stride, panel, factor, out, out_stride);
-    else if (n > 2 * MG_LANES)
+    else if (MG_VECTORS > 2 && n > 2 * MG_LANES)
         mg_rows_times_vectors(R, 3, depth, rows, row_stride, panel, factor, out, out_stride);
     else if (n > MG_LANES)
         mg_rows_times_vectors(R, 2, depth, rows, row_stride, panel, factor, out, out_stride);
@@ -137,7 +150,7 @@ MG_INLINE void mg_weighted_vectors(const int R, const int V, ptrdiff_t n, int st
                                    ptrdiff_t across, ptrdiff_t along, const mg_real *rows, ptrdiff_t stride,
                                    const mg_real *factor, bool add, mg_real *out, ptrdiff_t out_stride) {
     const int U = R * V <= 4 ? 2 : 1;
-    mg_vec sum[MG_GROUP * 4] = {{0}};
+    mg_vec sum[MG_GROUP * MG_VECTORS] = {{0}};
     ptrdiff_t j = 0;
     for (; j + U <= n; j += U) {
 #pragma GCC unroll 2
@@ -174,7 +187,7 @@ MG_INLINE void mg_weighted_rows(const int R, ptrdiff_t n, int stairs, ptrdiff_t 
                                 ptrdiff_t across, ptrdiff_t along, const mg_real *rows, ptrdiff_t stride,
                                 const mg_real *factor, bool add, mg_real *out, ptrdiff_t out_stride) {
     ptrdiff_t d = 0;
-    for (; d + 4 * MG_LANES <= width; d += 4 * MG_LANES)
+    for (; MG_VECTORS > 3 && d + 4 * MG_LANES <= width; d += 4 * MG_LANES)
         mg_weighted_vectors(R, 4, n, stairs, weights, across, along, rows + d, stride, factor, add, out + d,
                             out_stride);
     for (; d + 2 * MG_LANES <= width; d += 2 * MG_LANES)

@@ -3,7 +3,7 @@
 #include "parallel.h"
 
 /* TILE: elements of the result; LEAST: of a target, so that its columns are summed a few vectors at a time. */
-enum { TILE = 16384, LEAST = 4 * MG_LANES, LAST = MG_MAX_DIM - 1 };
+enum { TILE = 16384, LEAST = 256 / sizeof(mg_real), LAST = MG_MAX_DIM - 1 };
 
 /* The size of x along dimension d of a shape of ndim dimensions. */
 static ptrdiff_t aligned_dim(const mg_tensor *x, int ndim, int d) {
