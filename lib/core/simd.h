@@ -8,6 +8,7 @@
 
 #include "tensor.h"
 
+#include <float.h>
 #include <math.h>
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(MG_NO_CLONES)
@@ -39,11 +40,24 @@ extern double log(double);
 #define mg_tanh_real tanh
 #define mg_log_real log
 #define mg_sqrt_real sqrt
+#define MG_REAL_MAX DBL_MAX
 #else
 #define mg_exp_real expf
 #define mg_tanh_real tanhf
 #define mg_log_real logf
 #define mg_sqrt_real sqrtf
+#define MG_REAL_MAX FLT_MAX
 #endif
+
+/* The greatest of n reals, NaN aside; −inf if there is none. */
+MG_INLINE mg_real mg_greatest(ptrdiff_t n, const mg_real *x) {
+    mg_real max = -(mg_real)INFINITY;
+#pragma omp simd reduction(max : max)
+    for (ptrdiff_t i = 0; i < n; i++) max = x[i] > max ? x[i] : max;
+    if (max > -MG_REAL_MAX) return max;
+    max = -(mg_real)INFINITY; /* some compilers begin such a loop with the least finite number */
+    for (ptrdiff_t i = 0; i < n; i++) max = x[i] > max ? x[i] : max;
+    return max;
+}
 
 #endif

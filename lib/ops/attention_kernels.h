@@ -225,13 +225,6 @@ MG_INLINE void mg_fill_up(ptrdiff_t n, mg_real value, mg_real *row) {
     for (int k = 0; k < MG_LANES; k++) row[last + k] = k < used ? row[last + k] : value;
 }
 
-MG_INLINE mg_real mg_greatest(ptrdiff_t n, const mg_real *row) {
-    mg_real max = -INFINITY;
-#pragma omp simd reduction(max : max)
-    for (ptrdiff_t j = 0; j < n; j++) max = row[j] > max ? row[j] : max;
-    return max;
-}
-
 /* The first n[r] elements of R rows of scores become their softmax but for factor[r]. log_sum[r] = log Σ exp(score),
  * from which the backward makes the weights again. Where a score is infinite, it is mg_softmax's limit. Each step is
  * taken for all rows before the next: they do not wait for another, as the steps of a row do. */

@@ -28,9 +28,7 @@ typedef struct job {
 } job;
 
 MG_KERNEL static mg_real log_sum_exp(ptrdiff_t v, const mg_real *restrict logits) {
-    mg_real max = logits[0], sum = 0;
-#pragma omp simd reduction(max : max)
-    for (ptrdiff_t j = 0; j < v; j++) max = logits[j] > max ? logits[j] : max;
+    mg_real max = mg_greatest(v, logits), sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (ptrdiff_t j = 0; j < v; j++) sum += mg_exp_real(logits[j] - max);
     return max + mg_log_real(sum);

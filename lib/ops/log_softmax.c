@@ -13,9 +13,7 @@ MG_INLINE mg_real below(mg_real x, mg_real max) {
 }
 
 MG_KERNEL static void forward(mg_rows r) {
-    mg_real max = -(mg_real)INFINITY, sum = 0;
-#pragma omp simd reduction(max : max)
-    for (ptrdiff_t i = 0; i < r.width; i++) max = r.x[i] > max ? r.x[i] : max;
+    mg_real max = mg_greatest(r.width, r.x), sum = 0;
     const mg_real shift = max == -(mg_real)INFINITY ? 0 : max;
 #pragma omp simd reduction(+ : sum)
     for (ptrdiff_t i = 0; i < r.width; i++) sum += mg_exp_real(below(r.x[i], shift));

@@ -19,9 +19,7 @@ mg_real mg_softmax_limit(ptrdiff_t n, const mg_real *x, mg_real *y) {
 }
 
 MG_KERNEL static void forward(mg_rows r) {
-    mg_real max = -(mg_real)INFINITY, sum = 0;
-#pragma omp simd reduction(max : max)
-    for (ptrdiff_t i = 0; i < r.width; i++) max = r.x[i] > max ? r.x[i] : max;
+    mg_real max = mg_greatest(r.width, r.x), sum = 0;
     if (isinf(max)) {
         mg_softmax_limit(r.width, r.x, r.to);
         return;
