@@ -40,5 +40,5 @@ print("| model | threads | phase | maskgrad tokens/s | PyTorch tokens/s | ratio 
 print("|---|---|---|---|---|---|---|")
 for key in ours:
     peak = f"{share[key]:.0f}%" if key[2] == "train" else ""
-    print(f"| {key[0]} | {key[1]} | {key[2]} | {ours[key]:,.0f} | {torch[key]:,.0f} | {ours[key] / torch[key]:.1f} | {peak} |")
+    print(f"| {key[0]} | {key[1]} | {key[2]} | {ours[key]:,.0f} | {torch[key]:,.0f} | {ours[key] / torch[key]:.2f} | {peak} |")
 PY

@@ -43,17 +43,25 @@ def slope(x, y):
 
 
 def draw(out, rows):
+    """Each quantity with the line that the theory expects, through the last point: the operations of time, 1 of memory."""
     plots = []
-    for name in VARIED:
+    for name, measured in rows.items():
+        sizes, values = [value for value, _ in measured], list(zip(*(m for _, m in measured)))
         with open(f"{out}/{NAMES[name]}.dat", "w") as file:
-            for value, (milliseconds, _, megabytes) in rows[name]:
-                file.write(f"{value} {milliseconds} {megabytes}\n")
-        for column, quantity, unit in ((2, "time", "ms a step"), (3, "memory", "MB of activations")):
-            plots.append(f"set ylabel '{unit}'; set xlabel '{NAMES[name]}'; set title '{quantity} against {NAMES[name]}'; "
-                         f"plot '{out}/{NAMES[name]}.dat' using 1:{column} with linespoints lw 2 pt 7 "
+            for size, milliseconds, operations, megabytes in zip(sizes, *values):
+                file.write(f"{size} {milliseconds} {megabytes} {operations / values[1][-1] * values[0][-1]} "
+                           f"{size / sizes[-1] * values[2][-1]}\n")
+        for column, quantity, unit, theory in ((2, "time", "ms a step", "operations"), (3, "memory", "MB", "linear")):
+            expected = slope(sizes, values[1]) if column == 2 else 1
+            measured_slope = slope(sizes, values[0] if column == 2 else values[2])
+            plots.append(f"set ylabel '{unit}'; set xlabel '{NAMES[name]}'; set xtics ({','.join(map(str, sizes))}); "
+                         f"set title '{quantity}: {measured_slope:.2f}, {theory}: {expected:.2f}'; "
+                         f"set xrange [{sizes[0]} / 1.2:{sizes[-1]} * 1.2]; "
+                         f"plot '{out}/{NAMES[name]}.dat' using 1:{column + 2} with lines lw 1 dt 2 lc rgb '#808080' notitle, "
+                         f"'' using 1:{column} with linespoints lw 2 pt 7 "
                          f"lc rgb '{'#0072B2' if column == 2 else '#009E73'}' notitle")
     script = (f"set terminal pngcairo size 1600,800 font ',13'; set output '{out}/growth.png'; set multiplot layout 2,4 "
-              "columnsfirst; set logscale xy; set grid; set xtics rotate by -40; " + "; ".join(plots))
+              "columnsfirst; set logscale xy; set grid; set offsets graph 0, graph 0, graph 0.05, graph 0.05; " + "; ".join(plots))
     subprocess.run(["gnuplot"], input=script, text=True, check=True)
 
 
