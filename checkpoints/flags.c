@@ -33,7 +33,9 @@ static bool in_range(const mg_flag *flag, double value) {
 }
 
 static mg_status refuse_number(const mg_flag *flag, const char *text, mg_error *error) {
-    const char *kind = flag->kind == MG_FLAG_REAL ? "a number" : "a whole number";
+    const char *kind = flag->kind != MG_FLAG_REAL  ? "a whole number"
+                       : isinf(strtod(text, NULL)) ? "a finite number"
+                                                   : "a number";
     const char *above = flag->open & MG_FLAG_OPEN_MIN ? "above" : "from";
     const char *format = flag->kind == MG_FLAG_REAL ? "%.15g" : "%.0f";
     char least[64], most[64];

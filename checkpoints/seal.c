@@ -79,6 +79,20 @@ static mg_status compare(int fd, const char *path, const char seal[MG_SEAL_BYTES
                         path, MG_SEAL_BYTES);
 }
 
+/* Without a seal: a file of another program's, or one whose seal was blanked. What stands in the place of a seal and is
+ * neither is a seal that was damaged. */
+static mg_status check_unsealed(int fd, const char *path, const char seal[MG_SEAL_BYTES], mg_error *error) {
+    static const char hdf5[] = "\211HDF\r\n\032\n", blank[MG_SEAL_BYTES];
+    char next[sizeof hdf5 - 1];
+    if (memcmp(seal, blank, MG_SEAL_BYTES) == 0) return MG_OK;
+    ssize_t n = read_fully(fd, next, sizeof next);
+    if (n < 0) return io_error(path, error);
+    if ((size_t)n < sizeof next || memcmp(next, hdf5, sizeof next) != 0) return MG_OK;
+    return mg_error_set(error, MG_ERR_FORMAT,
+                        "'%s' is damaged: its first %d bytes are neither maskgrad's seal nor zeros", path,
+                        MG_SEAL_BYTES);
+}
+
 static mg_status check_open(int fd, const char *path, mg_seal_report *report, mg_error *error) {
     struct stat file;
     if (fstat(fd, &file) != 0) return io_error(path, error);
@@ -91,7 +105,7 @@ static mg_status check_open(int fd, const char *path, mg_seal_report *report, mg
     ssize_t n = read_fully(fd, seal, MG_SEAL_BYTES);
     if (n < 0) return io_error(path, error);
     report->sealed = memcmp(seal, magic, strlen(magic)) == 0;
-    if (!report->sealed) return MG_OK;
+    if (!report->sealed) return n < MG_SEAL_BYTES ? MG_OK : check_unsealed(fd, path, seal, error);
     uint64_t length = 0, present = (uint64_t)file.st_size;
     sscanf(seal + strlen(magic), "%*d bytes %20" SCNu64, &length);
     if (n < MG_SEAL_BYTES || present < length)

@@ -65,6 +65,15 @@ mg_status lab_model_load(mg_lab *lab, int least, int most, lab_model *model, mg_
         lab_model_free(model);
         return status;
     }
+    if (config->n_embd == 1) {
+        status = mg_error_set(
+            error, MG_ERR_INPUT,
+            "%s has a width of 1, of which its layer norms leave a constant: no token has an influence; "
+            "the labs need a width of 2 or more",
+            lab_asked(lab)->checkpoint);
+        lab_model_free(model);
+        return status;
+    }
     if (most > config->block_size) most = config->block_size;
     model->ids = mg_arena_alloc(lab->arena, (size_t)most, sizeof *model->ids, "a lab's ids");
     model->T = most;

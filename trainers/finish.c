@@ -30,12 +30,13 @@ static mg_status write_samples(mg_run *run, mg_grammar_score *score, mg_error *e
 
 static void print_loss(const mg_evaluation *e) {
     if (isnan(e->floor)) {
-        printf("val loss %.4f\n", e->loss);
+        printf("val loss %.4f, mean over %s\n", e->loss, mg_count(e->n_windows, "window").text);
         return;
     }
     double gap = e->loss - e->floor;
-    printf("val loss %.4f, %.4f %s the floor of %.4f, the best that is possible without seeing the future\n", e->loss,
-           fabs(gap), gap < 0 ? "below" : "above", e->floor);
+    printf(
+        "val loss %.4f, mean over %s, %.4f %s the floor of %.4f, the best that is possible without seeing the future\n",
+        e->loss, mg_count(e->n_windows, "window").text, fabs(gap), gap < 0 ? "below" : "above", e->floor);
 }
 
 static void print_summary(const mg_run *run, const mg_evaluation *e, const mg_grammar_score *score) {

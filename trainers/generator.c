@@ -37,7 +37,7 @@ static mg_status allocate(mg_generator *g, bool use_cache, mg_error *error) {
 /* A pass holds at most 18 numbers a token and unit of width. A long prompt goes through a large model in parts, so that
  * the weights are what takes the memory. */
 static ptrdiff_t chunk_size(const mg_gpt_config *config) {
-    enum { BYTES = 3 << 19, SMALLEST = 28 };
+    enum { BYTES = 7 << 17, SMALLEST = 16 };
     ptrdiff_t token = 18 * (ptrdiff_t)sizeof(mg_real) * config->n_embd;
     return BYTES / token > SMALLEST ? BYTES / token : SMALLEST;
 }

@@ -233,6 +233,11 @@ const mg_flag mg_training_flags[] = {
     {.kind = MG_FLAG_HEADING, .help = "Measuring:"},
     {.name = "eval-interval", FREE, LONG_COUNT(eval_interval, 1, 1000000000), .help = "Steps between evaluations"},
     {.name = "eval-iters", FREE, COUNT(eval_iters, 1, 1000000), .help = "Batches an evaluation"},
+    {0},
+};
+
+const mg_flag mg_keeping_flags[] = {
+    {.kind = MG_FLAG_HEADING, .help = "Printing and saving:"},
     {.name = "log-interval", FREE, LONG_COUNT(log_interval, 1, 1000000000), .help = "Steps between printed lines"},
     {.name = "save-interval", FREE, LONG_COUNT(save_interval, 1, 1000000000),
      .help = "Steps between checkpoints [--eval-interval]"},
@@ -259,7 +264,7 @@ const mg_flag mg_folder_flags[] = {
 /* clang-format on */
 
 const mg_flag *const mg_run_flags[] = {
-    mg_data_flags, mg_model_flags, mg_lesson_flags, mg_training_flags, mg_machine_flags, mg_folder_flags, NULL,
+    mg_data_flags, mg_model_flags, mg_lesson_flags, mg_training_flags, mg_keeping_flags, mg_machine_flags, mg_folder_flags, NULL,
 };
 
 const mg_flag *mg_run_options_conflict(const mg_run_options *a, const mg_run_options *b) {

@@ -28,6 +28,7 @@ extern const mg_flag mg_data_flags[];     /* --data --tokens --column --merges -
 extern const mg_flag mg_model_flags[];    /* --n-layer --n-head --n-embd --block-size --dropout --init-std … */
 extern const mg_flag mg_lesson_flags[];   /* --mask --lookahead --leak --no-scale --no-output-projection */
 extern const mg_flag mg_training_flags[]; /* --batch-size --max-iters --lr … --seed --eval-interval --eval-iters … */
+extern const mg_flag mg_keeping_flags[];  /* --log-interval --save-interval: of train alone */
 extern const mg_flag mg_machine_flags[];  /* --threads */
 extern const mg_flag mg_folder_flags[];   /* --name --out-dir --init-from --resume --force: of train alone */
 

@@ -212,11 +212,14 @@ static bool is_last_evaluation(const mg_run_log_table *table, ptrdiff_t row, int
     return row == table->n - 1 && table->row[row].validation && table->row[row].step == step;
 }
 
-static void describe(char *warning, size_t size, const char *path, const mg_run_log_table *table, ptrdiff_t kept,
-                     int64_t step) {
+static void describe(char *warning, size_t size, const char *path, const mg_run_log_table *table, bool has_header,
+                     ptrdiff_t kept, int64_t step) {
     warning[0] = '\0';
     size_t n = 0;
-    if (table->torn) n = (size_t)snprintf(warning, size, "%s ends within a row, which is dropped", path);
+    if (!has_header)
+        n = (size_t)snprintf(warning, size, "%s has no header yet and is begun anew", path);
+    else if (table->torn)
+        n = (size_t)snprintf(warning, size, "%s ends within a row, which is dropped", path);
     if (n < size && kept < table->n && !is_last_evaluation(table, kept, step))
         n += (size_t)snprintf(warning + n, size - n, "%srows of step %" PRId64 " and later (%td) are dropped from %s",
                               n ? "; " : "", step, table->n - kept, path);
@@ -238,7 +241,7 @@ mg_status mg_run_log_resume(mg_run_log **log, const char *path, int64_t step, mg
     mg_status status = read_log(&table, path, &text, &length, &whole, error);
     if (status != MG_OK) return status;
     ptrdiff_t kept = rows_before(&table, step);
-    describe(warning, size, path, &table, kept, step);
+    describe(warning, size, path, &table, whole > 0, kept, step);
     if (kept > 0) *last = table.row[kept - 1];
     size_t bytes = whole == 0 ? 0 : bytes_of(text, kept);
     mg_run_log_table_free(&table);

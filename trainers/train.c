@@ -27,13 +27,10 @@ typedef struct start {
 
 static void parse(mg_run_options *options, int argc, char **argv) {
     const mg_flag_table tables[] = {
-        {mg_data_flags, options},
-        {mg_model_flags, options},
-        {mg_lesson_flags, options},
-        {mg_training_flags, options},
-        {mg_machine_flags, options},
-        {mg_folder_flags, options},
-        {NULL, NULL},
+        {mg_data_flags, options},    {mg_model_flags, options},
+        {mg_lesson_flags, options},  {mg_training_flags, options},
+        {mg_keeping_flags, options}, {mg_machine_flags, options},
+        {mg_folder_flags, options},  {NULL, NULL},
     };
     mg_flags_parse(&line, tables, argc, argv, NULL);
 }

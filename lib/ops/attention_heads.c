@@ -11,8 +11,7 @@
 
 typedef mg_attention_job job;
 
-/* Queries that are treated together: their weights fit the first-level cache. */
-enum { TILE_QUERIES = 32 };
+enum { TILE_QUERIES = 32 }; /* that are treated together, at most */
 
 /* One head of one sequence: where its parts are. */
 typedef struct head {
@@ -145,15 +144,22 @@ MG_INLINE void forward_queries(const int R, const job *j, const head *a, ptrdiff
 /* The workspace of one head's forward. */
 typedef struct forward_space {
     mg_real *keys;   /* panels */
-    mg_real *values; /* (T, padded) */
+    mg_real *values; /* (T, padded), if a head's width is not a whole number of vectors */
     mg_real *out;    /* (MG_GROUP, padded) */
-    mg_real *row;    /* (TILE_QUERIES, row_stride): scores, then weights */
+    mg_real *row;    /* (tile_queries, row_stride): scores, then weights */
 } forward_space;
+
+/* As many queries as have their weights in the first-level cache, in whole groups. */
+static ptrdiff_t tile_queries(const job *j) {
+    enum { ELEMENTS = 8192 };
+    ptrdiff_t n = ELEMENTS / row_stride(j) / MG_GROUP * MG_GROUP;
+    return n < MG_GROUP ? MG_GROUP : n > TILE_QUERIES ? TILE_QUERIES : n;
+}
 
 static size_t lay_out_forward(const job *j, mg_real *memory, forward_space *w) {
     mg_real **array[] = {&w->keys, &w->values, &w->out, &w->row};
-    ptrdiff_t size[] = {mg_panels_size(j->keys, j->width), j->keys * padded(j), MG_GROUP * padded(j),
-                        TILE_QUERIES * row_stride(j)};
+    ptrdiff_t size[] = {mg_panels_size(j->keys, j->width), padded(j) == j->width ? 0 : j->keys * padded(j),
+                        MG_GROUP * padded(j), tile_queries(j) * row_stride(j)};
     return lay_out(4, array, size, memory);
 }
 
@@ -169,6 +175,7 @@ static void forward_few(const job *j, const head *a, const forward_space *w) {
 
 static void forward_queries_of_tile(const job *j, const head *a, const forward_space *w, mg_range tile) {
     rows values = {w->values, padded(j)};
+    if (padded(j) == j->width) values = (rows){(mg_real *)a->v, a->k_stride};
     ptrdiff_t i = tile.begin;
     mg_real *row = w->row;
     score(j, a, tile, (rows){(mg_real *)a->q + i * a->q_stride, a->q_stride}, w->keys, j->o.scale, row);
@@ -186,9 +193,9 @@ static void forward(const job *j, ptrdiff_t index, mg_real *workspace) {
         return;
     }
     mg_make_panels(j->keys, j->width, a->k, a->k_stride, w.keys);
-    copy_rows(j, j->keys, a->v, a->k_stride, w.values);
-    for (ptrdiff_t t = 0; t < mg_tile_count(j->queries, TILE_QUERIES); t++)
-        forward_queries_of_tile(j, a, &w, mg_tile_range(j->queries, TILE_QUERIES, t));
+    if (padded(j) != j->width) copy_rows(j, j->keys, a->v, a->k_stride, w.values);
+    for (ptrdiff_t t = 0; t < mg_tile_count(j->queries, tile_queries(j)); t++)
+        forward_queries_of_tile(j, a, &w, mg_tile_range(j->queries, tile_queries(j), t));
 }
 
 /* The workspace of one head's backward. */

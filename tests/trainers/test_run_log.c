@@ -74,8 +74,8 @@ static void test_resume(void **state) {
     resume_at(2, HEADER ROW_0 ROW_1 "2,train,3.0", HEADER ROW_0 ROW_1, "ends within a row");
     resume_at(1, HEADER ROW_0 "1,tr", HEADER ROW_0, "ends within a row");
     resume_at(5, HEADER ROW_0 ROW_1, HEADER ROW_0 ROW_1, "lacks the rows before step 5");
-    resume_at(0, "step,spl", HEADER, "ends within a row");
-    resume_at(0, "", HEADER, "ends within a row"); /* killed before the header was written */
+    resume_at(0, "step,spl", HEADER, "has no header yet");
+    resume_at(0, "", HEADER, "has no header yet"); /* killed before the header was written */
 }
 
 static void test_last_row(void **state) {
