@@ -34,9 +34,8 @@ static void print_loss(const mg_evaluation *e) {
         return;
     }
     double gap = e->loss - e->floor;
-    printf(
-        "val loss %.4f, mean over %s, %.4f %s the floor of %.4f, the best that is possible without seeing the future\n",
-        e->loss, mg_count(e->n_windows, "window").text, fabs(gap), gap < 0 ? "below" : "above", e->floor);
+    printf("val loss %.4f, mean over %s\n%.4f %s the floor of %.4f, the best that is possible without the future\n",
+           e->loss, mg_count(e->n_windows, "window").text, fabs(gap), gap < 0 ? "below" : "above", e->floor);
 }
 
 static void print_summary(const mg_run *run, const mg_evaluation *e, const mg_grammar_score *score) {
