@@ -8,14 +8,14 @@
  *
  * The measure to compare with is the head that looks at everything alike: P_ij = 1/(i+1) has distance (T−1)/4 and
  * entropy ln(T!)/T. */
-#include "lab_private.h"
+#include "lab_heads.h"
 #include "lab_subject.h"
 #include "labs.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { UNIFORM_T = 8, MOST_T = 32, PORTRAIT_T = 14, TEXTS = 16, MOST_PORTRAITS = 16, MOST_LAYERS = 1000 };
+enum { MOST_T = 32, PORTRAIT_T = 14, TEXTS = 16, MOST_PORTRAITS = 16, MOST_LAYERS = 1000 };
 
 /* ---- Its own option ---- */
 
@@ -43,128 +43,13 @@ static void set_defaults(void *own) {
 static const mg_flag *const tables[] = {mg_data_flags, heads_flags, NULL};
 const lab_options lab_heads_options = {tables, sizeof(heads_options), set_defaults, NULL};
 
-/* ---- One map ---- */
-
-typedef struct head_numbers {
-    double distance, entropy, first;
-    double offset[2];    /* mean weight on the token itself and on the one before */
-    double duplicate;    /* mean weight on earlier copies of the query's own token, over the rows that have one */
-    double n_duplicates; /* rows that have one */
-    double n_others;     /* earlier tokens that are no copies, over all rows */
-} head_numbers;
-
-/* −p ln p, whose limit at 0 is 0: a float that asks log(0) would say NaN. */
-static double entropy_term(double p) {
-    if (lab_broken("heads.entropy")) return -p * log(p);
-    return p > 0 ? -p * log(p) : 0;
-}
-
-/* ids may be NULL: no duplicates are looked for. */
-static head_numbers measure_map(int T, const mg_real *map, const int *ids) {
-    head_numbers n = {0};
-    for (int i = 0; i < T; i++) {
-        const mg_real *row = map + (ptrdiff_t)i * T;
-        double duplicate = 0, copies = 0;
-        for (int j = 0; j < T; j++) {
-            double p = (double)row[j];
-            n.distance += p * (i - j) / T;
-            n.entropy += entropy_term(p) / T;
-            if (!ids || j >= i) continue;
-            if (ids[j] == ids[i])
-                duplicate += p, copies++;
-            else
-                n.n_others++;
-        }
-        n.first += (double)row[0] / T;
-        n.offset[0] += (double)row[i] / T;
-        if (i > 0) n.offset[1] += (double)row[i - 1] / (T - 1);
-        if (copies > 0) n.duplicate += duplicate, n.n_duplicates++;
-    }
-    if (n.n_duplicates > 0) n.duplicate /= n.n_duplicates;
-    return n;
-}
-
-/* The head that looks at everything it may see alike. */
-static void fill_uniform(int T, int lookahead, mg_real *map) {
-    for (int i = 0; i < T; i++) {
-        ptrdiff_t visible = mg_visible(i, lookahead, T);
-        for (int j = 0; j < T; j++) map[(ptrdiff_t)i * T + j] = j < visible ? 1 / (mg_real)visible : 0;
-    }
-}
-
-/* ---- A name ---- */
-
-/* The rules, first that holds. The thresholds are conventions, stated in the report; they are not laws of nature. */
-#define MOSTLY 0.5  /* half of the weight or more */
-#define BROADLY 0.8 /* of the entropy of the uniform head */
-
-typedef enum name { PREVIOUS_TOKEN, SELF, DUPLICATE_TOKEN, SINK, BROAD, NOT_DEFINED, MIXED, N_NAMES } name;
-static const char *const names[N_NAMES] = {"previous-token", "self", "duplicate-token", "sink", "broad",
-                                           "not defined",    "mixed"};
-
-static name name_of(const head_numbers *n, double uniform_entropy) {
-    bool on_copies = n->n_duplicates >= 3 && n->duplicate >= MOSTLY;
-    if (n->offset[1] >= MOSTLY) return PREVIOUS_TOKEN;
-    if (n->offset[0] >= MOSTLY) return SELF;
-    if (on_copies && n->n_others > 0) return DUPLICATE_TOKEN;
-    if (n->first >= MOSTLY) return SINK;
-    if (n->entropy >= BROADLY * uniform_entropy) return BROAD;
-    return on_copies ? NOT_DEFINED : MIXED;
-}
-
-static void tell_rules(mg_lab *lab) {
-    lab_texts(lab, "The names, by the first rule that holds", 1, (const char *const[]){"rules"},
-              (const char *const[]){"previous-token   half of the weight or more on the token before (positional)\n"
-                                    "self             half or more on the query itself (positional)\n"
-                                    "duplicate-token  half or more on earlier copies of the query's token,\n"
-                                    "                 over the rows that have one, if there are 3 or more and\n"
-                                    "                 other tokens too\n"
-                                    "sink             half or more on token 0\n"
-                                    "broad            0.8 of the entropy of the uniform head, or more\n"
-                                    "not defined      on copies, where every earlier token is one\n"
-                                    "mixed            none of these\n"});
-}
-
-/* ---- The ruler is right ---- */
-
-static void check_ruler(mg_lab *lab) {
-    enum { T = UNIFORM_T };
-    mg_real map[T * T];
-    fill_uniform(T, 0, map);
-    head_numbers uniform = measure_map(T, map, NULL);
-    lab_check_near(lab, "uniform causal head, T = 8: mean distance", uniform.distance, 1.75, 1e-6, "tokens");
-    lab_check_near(lab, "uniform causal head, T = 8: entropy", uniform.entropy, 1.325575, 1e-6, "nats");
-    lab_check_same_text(lab, "uniform head is called", names[name_of(&uniform, uniform.entropy)], "broad");
-
-    static const int ids[T] = {0, 1, 2, 0, 1, 2, 0, 1};
-    mg_real previous[T * T] = {0}, sink[T * T] = {0}, duplicate[T * T] = {0};
-    for (int i = 0; i < T; i++) {
-        previous[i * T + (i ? i - 1 : 0)] = 1;
-        sink[i * T] = 1;
-        duplicate[i * T + (i >= 3 ? i - 3 : i)] = 1;
-    }
-    head_numbers n = measure_map(T, previous, ids);
-    lab_check_zero(lab, "head of one key a query: entropy", n.entropy, "nats");
-    lab_check_same_text(lab, "head of the token before is called", names[name_of(&n, uniform.entropy)],
-                        "previous-token");
-    n = measure_map(T, sink, ids);
-    lab_check_same_text(lab, "head of token 0 is called", names[name_of(&n, uniform.entropy)], "sink");
-    n = measure_map(T, duplicate, ids);
-    lab_check_same_text(lab, "head of earlier copies is called", names[name_of(&n, uniform.entropy)],
-                        "duplicate-token");
-    static const int one_word[T] = {0};
-    n = measure_map(T, duplicate, one_word);
-    lab_check_same_text(lab, "the same head, where every token is a copy, is called",
-                        names[name_of(&n, uniform.entropy)], "not defined");
-}
-
 /* ---- All heads, on several texts ---- */
 
 typedef struct maps {
     int n_layer, n_head, T, n_texts;
     mg_real *weights, *scores; /* (n_layer, B, n_head, T, T) of one text at a time: B is 1 */
     lab_mean *distance, *entropy, *first;
-    head_numbers *numbers; /* (n_layer, n_head): means over the texts */
+    lab_head_numbers *numbers; /* (n_layer, n_head): means over the texts */
     double sum_error, forbidden, softmax_error, different_logits;
 } maps;
 
@@ -181,8 +66,8 @@ static void allocate(mg_lab *lab, const mg_gpt *gpt, const lab_text_set *texts, 
     m->distance = mg_arena_alloc(lab->arena, n, sizeof(lab_mean), "a head's numbers");
     m->entropy = mg_arena_alloc(lab->arena, n, sizeof(lab_mean), "a head's numbers");
     m->first = mg_arena_alloc(lab->arena, n, sizeof(lab_mean), "a head's numbers");
-    m->numbers = mg_arena_alloc(lab->arena, n, sizeof(head_numbers), "a head's numbers");
-    memset(m->numbers, 0, n * sizeof(head_numbers));
+    m->numbers = mg_arena_alloc(lab->arena, n, sizeof(lab_head_numbers), "a head's numbers");
+    memset(m->numbers, 0, n * sizeof(lab_head_numbers));
 }
 
 /* Sum, forbidden weights, and whether the weights are the softmax of the scores that were captured beside them. */
@@ -223,7 +108,7 @@ static void capture(maps *m, mg_gpt *gpt, mg_tape *tape, const int *ids) {
     mg_tape_reset(tape);
 }
 
-static void add_up(head_numbers *sum, const head_numbers *one, int n) {
+static void add_up(lab_head_numbers *sum, const lab_head_numbers *one, int n) {
     sum->distance += one->distance / n;
     sum->entropy += one->entropy / n;
     sum->first += one->first / n;
@@ -248,7 +133,7 @@ static void measure_all(mg_lab *lab, mg_gpt *gpt, const lab_text_set *texts, map
         capture(m, gpt, tape, ids);
         check_maps(m, mg_gpt_get_config(gpt));
         for (ptrdiff_t h = 0; h < n; h++) {
-            head_numbers one = measure_map(m->T, m->weights + h * area, ids);
+            lab_head_numbers one = lab_head_measure(m->T, m->weights + h * area, ids);
             distance[h * texts->n + text] = one.distance;
             entropy[h * texts->n + text] = one.entropy;
             first[h * texts->n + text] = one.first;
@@ -295,7 +180,7 @@ static void show_portraits(mg_lab *lab, const lab_subject *subject, const lab_te
 /* Which of a head's numbers a panel of the overview shows, as a part of the most that it can be. */
 typedef enum quantity { DISTANCE, ENTROPY, FIRST, BEFORE, ITSELF, COPIES, N_QUANTITIES } quantity;
 
-static double quantity_of(const head_numbers *n, quantity q, const head_numbers *uniform) {
+static double quantity_of(const lab_head_numbers *n, quantity q, const lab_head_numbers *uniform) {
     switch (q) {
     case DISTANCE: return n->distance / (2 * uniform->distance); /* a sink is twice as far as the uniform head */
     case ENTROPY: return n->entropy / uniform->entropy;
@@ -309,7 +194,7 @@ static double quantity_of(const head_numbers *n, quantity q, const head_numbers 
 }
 
 /* All heads of all layers at a glance: a row a layer, a column a head. */
-static void show_layers(mg_lab *lab, const maps *m, const head_numbers *uniform, bool causal) {
+static void show_layers(mg_lab *lab, const maps *m, const lab_head_numbers *uniform, bool causal) {
     static const char *const titles[N_QUANTITIES] = {"distance",        "entropy",   "on token 0",
                                                      "on token before", "on itself", "on earlier copies"};
     lab_heatmap *map = lab_heatmap_begin(
@@ -333,7 +218,7 @@ static const char *texts_in_words(mg_lab *lab, const maps *m) {
     return m->n_texts == 1 ? "one text" : lab_format(lab, "the mean over %d texts", m->n_texts);
 }
 
-static void show_scatter(mg_lab *lab, const maps *m, const head_numbers *uniform) {
+static void show_scatter(mg_lab *lab, const maps *m, const lab_head_numbers *uniform) {
     lab_figure *figure = lab_figure_begin(
         lab, "character", "Where and how widely each head looks",
         (lab_axes){.x = "mean distance back (tokens)", .y = "entropy (nats)", .y_from_zero = true});
@@ -357,24 +242,28 @@ static const char *error_text(mg_lab *lab, const maps *m, double error) {
     return m->n_texts > 1 ? lab_format(lab, "%.3f", error) : "-";
 }
 
-static const char *names_in_words(mg_lab *lab, const int counts[N_NAMES]) {
+static const char *names_in_words(mg_lab *lab, const int counts[LAB_HEAD_NAMES]) {
     const char *text = "";
-    for (int i = 0; i < N_NAMES; i++)
-        text = lab_format(lab, "%s%s%d %s", text, i == 0 ? "" : i == N_NAMES - 1 ? " and " : ", ", counts[i], names[i]);
+    for (int i = 0; i < LAB_HEAD_NAMES; i++)
+        text = lab_format(lab, "%s%s%d %s", text,
+                          i == 0                    ? ""
+                          : i == LAB_HEAD_NAMES - 1 ? " and "
+                                                    : ", ",
+                          counts[i], lab_head_names[i]);
     return text;
 }
 
-static void show_table(mg_lab *lab, const maps *m, const head_numbers *uniform) {
+static void show_table(mg_lab *lab, const maps *m, const lab_head_numbers *uniform) {
     lab_table *table = lab_table_begin(lab, "heads", "Every head",
                                        "layer\thead\tdistance\ts.e.\tentropy\ts.e.\ttoken 0\ts.e.\tname");
-    int counts[N_NAMES] = {0};
+    int counts[LAB_HEAD_NAMES] = {0};
     for (ptrdiff_t h = 0; h < n_heads(m); h++) {
-        name its = name_of(&m->numbers[h], uniform->entropy);
+        lab_head_name its = lab_head_name_of(&m->numbers[h], uniform->entropy);
         counts[its]++;
         lab_table_row(table, "%td\t%td\t%.3f\t%s\t%.3f\t%s\t%.3f\t%s\t%s", h / m->n_head, h % m->n_head,
                       m->distance[h].mean, error_text(lab, m, m->distance[h].error), m->entropy[h].mean,
                       error_text(lab, m, m->entropy[h].error), m->first[h].mean, error_text(lab, m, m->first[h].error),
-                      names[its]);
+                      lab_head_names[its]);
     }
     lab_table_end(
         table,
@@ -443,20 +332,20 @@ static mg_status measure(mg_lab *lab, lab_subject *subject, mg_error *error) {
     maps m;
     measure_all(lab, subject->gpt, &texts, &m);
     mg_real *map = mg_arena_alloc(lab->arena, (size_t)(m.T * m.T), sizeof *map, "a map");
-    fill_uniform(m.T, config->lookahead, map);
-    head_numbers uniform = measure_map(m.T, map, NULL);
+    lab_head_uniform(m.T, config->lookahead, map);
+    lab_head_numbers uniform = lab_head_measure(m.T, map, NULL);
     check_all(lab, &m);
     show_portraits(lab, subject, &texts, layer);
     show_layers(lab, &m, &uniform, mg_gpt_is_causal(config));
     show_scatter(lab, &m, &uniform);
     show_table(lab, &m, &uniform);
-    tell_rules(lab);
+    lab_head_tell_rules(lab);
     return MG_OK;
 }
 
 mg_status lab_heads(mg_lab *lab, mg_error *error) {
     tell(lab);
-    check_ruler(lab);
+    lab_head_check_ruler(lab);
     if (lab_asked(lab)->prompt && !lab_asked(lab)->checkpoint)
         return mg_error_set(error, MG_ERR_INPUT,
                             "--prompt is for a model of yours: give --checkpoint FILE too, or leave --prompt out");
