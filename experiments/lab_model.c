@@ -52,6 +52,19 @@ static void label(mg_lab *lab, lab_model *model) {
     for (int i = 0; i < model->T; i++) model->labels[i] = lab_format(lab, "%d", model->ids[i]);
 }
 
+/* Whether a model is large enough to show something. */
+static mg_status check_shape(const mg_gpt_config *config, const char *name, int least, mg_error *error) {
+    if (config->block_size < least)
+        return mg_error_set(error, MG_ERR_INPUT, "%s has a context of %s; this lab needs at least %d", name,
+                            mg_count(config->block_size, "token").text, least);
+    if (config->n_embd == 1)
+        return mg_error_set(error, MG_ERR_INPUT,
+                            "%s has a width of 1, of which its layer norms leave a constant: no token has an "
+                            "influence; the labs need a width of 2 or more",
+                            name);
+    return MG_OK;
+}
+
 mg_status lab_model_load(mg_lab *lab, int least, int most, lab_model *model, mg_error *error) {
     *model = (lab_model){0};
     char path[4096];
@@ -59,18 +72,8 @@ mg_status lab_model_load(mg_lab *lab, int least, int most, lab_model *model, mg_
     mg_status status = mg_checkpoint_load(path, false, &model->checkpoint, error);
     if (status) return status;
     const mg_gpt_config *config = mg_gpt_get_config(model->checkpoint.gpt);
-    if (config->block_size < least) {
-        status = mg_error_set(error, MG_ERR_INPUT, "%s has a context of %s; this lab needs at least %d",
-                              lab_asked(lab)->checkpoint, mg_count(config->block_size, "token").text, least);
-        lab_model_free(model);
-        return status;
-    }
-    if (config->n_embd == 1) {
-        status = mg_error_set(
-            error, MG_ERR_INPUT,
-            "%s has a width of 1, of which its layer norms leave a constant: no token has an influence; "
-            "the labs need a width of 2 or more",
-            lab_asked(lab)->checkpoint);
+    status = check_shape(config, lab_asked(lab)->checkpoint, least, error);
+    if (status) {
         lab_model_free(model);
         return status;
     }

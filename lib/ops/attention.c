@@ -69,10 +69,13 @@ static void attention_backward(mg_tape *tape, const mg_node *node) {
     mg_tensor *qkv = node->in[0];
     const saved *s = node->saved;
     job j = {.B = qkv->dim[0], .queries = qkv->dim[1], .keys = qkv->dim[1], .C = qkv->dim[2] / 3, .qkv = qkv->data};
-    j.o = (mg_attention_options){.n_head = s->n_head, .scale = s->scale, .dropout = s->dropout, .dropout_rng = s->rng};
+    j.o = (mg_attention_options){.n_head = s->n_head,
+                                 .lookahead = s->lookahead,
+                                 .scale = s->scale,
+                                 .dropout = s->dropout,
+                                 .dropout_rng = s->rng};
     j.width = j.C / j.o.n_head;
     j.key_stride = 3 * j.C;
-    j.lookahead = s->lookahead;
     j.log_sum = s->log_sum;
     j.out = node->out->data;
     j.dout = node->out->grad;
@@ -118,7 +121,6 @@ mg_tensor *(mg_attention)(mg_tape *tape, mg_tensor *qkv, const mg_attention_opti
                 (double)options->dropout);
     job j = {.B = qkv->dim[0], .queries = qkv->dim[1], .keys = qkv->dim[1], .C = qkv->dim[2] / 3, .qkv = qkv->data};
     j.o = *options;
-    j.lookahead = options->lookahead;
     j.width = j.C / j.o.n_head;
     j.key_stride = 3 * j.C;
     if (options->cached_keys) {

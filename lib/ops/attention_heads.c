@@ -31,7 +31,7 @@ static head head_of(const job *j, ptrdiff_t index) {
     a.q_stride = 3 * j->C;
     a.k_stride = j->key_stride;
     a.index = index;
-    a.lookahead = j->lookahead ? j->lookahead[h] : 0;
+    a.lookahead = j->o.lookahead ? j->o.lookahead[h] : 0;
     return a;
 }
 

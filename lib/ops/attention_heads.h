@@ -12,7 +12,6 @@ typedef struct mg_attention_job {
     ptrdiff_t key_stride;             /* between a head's keys: 3C in qkv, C in a cache */
     const mg_real *qkv, *key, *value; /* of batch 0, head 0 */
     mg_attention_options o;
-    const int *lookahead;
     mg_real *out, *log_sum; /* (B,T,C), (B,H,T) */
     const mg_real *dout;
     mg_real *dqkv, dqkv_beta;
