@@ -78,3 +78,5 @@ for bad in "--data /nonexistent" "--data text.txt --block-size 100000" "--n-embd
     [ ! -e bad ] || fail "$bad: a folder is left behind"
     [ "$(grep -c . err.txt)" -le 3 ] || fail "$bad: more than a sentence and a hint: $(cat err.txt)"
 done
+"$program" lab leak --save-interval 5 --out-dir bad >out.txt 2>err.txt && fail "a lab takes a flag that does nothing there"
+[ ! -e bad ] || fail "--save-interval: a folder is left behind"

@@ -35,4 +35,10 @@ for lab in attention mask proof cache heads ablation; do
     grep -q 'one has a context of 1 token; this lab needs at least' err.txt || fail "lab $lab: $(cat err.txt)"
     [ ! -s out.txt ] && [ ! -e looked-$lab ] || fail "lab $lab asks its question and then refuses: $(cat out.txt)"
 done
+# Nor does a width of one: its layer norms leave a constant, and the audit's control would fail.
+"$maskgrad" train --data "$2/datasets/data/sentences.csv" --grammar-size 2000 --max-iters 1 --eval-iters 1 --n-embd 1 \
+    --n-head 1 --out-dir thin >out.txt 2>&1 || fail "train: $(cat out.txt)"
+"$maskgrad" lab proof --quick --checkpoint thin --out-dir looked-thin >out.txt 2>err.txt
+[ $? -eq 2 ] || fail "a width of 1: not status 2: $(cat out.txt err.txt)"
+grep -q 'thin has a width of 1' err.txt || fail "a width of 1: $(cat err.txt)"
 echo ok

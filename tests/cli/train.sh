@@ -71,6 +71,9 @@ status 2 train "${tiny[@]}" --mask none
 says --resume; says --force; one_sentence
 status 0 train "${tiny[@]}" --mask none --force
 
+status 2 train "${tiny[@]}" --lr inf
+says 'a finite number above 0'
+
 # ---- Resuming ----
 for stop in 1 19 20 37 59; do
     rm -rf part
