@@ -1,4 +1,4 @@
-/* Bytes of unknown content, made fit to stand in a message. */
+/* Bytes of unknown content, in quotes. */
 #ifndef MASKGRAD_QUOTE_H
 #define MASKGRAD_QUOTE_H
 
@@ -7,7 +7,7 @@
 typedef struct mg_quoted {
     char text[96];
 } mg_quoted;
-/* 'text' in quotes; control characters and invalid UTF-8 as \n or \xHH; cut with … after some 60 bytes.
+/* 'text', printable as in printable.h, and cut with … after some 60 bytes.
  * mg_quote(x).text lives to the end of the full expression. */
 mg_quoted mg_quote(mg_token token);
 

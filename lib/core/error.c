@@ -1,13 +1,27 @@
 #include "error.h"
 
+#include "printable.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { LONGEST = sizeof((mg_error *)NULL)->message };
+
+/* The one door of every message: names of files, cells, words come from strangers. What is cut here is longer than what
+ * fits there. */
+static void format_printable(char *message, const char *format, va_list arguments) MG_PRINTF(2, 0);
+static void format_printable(char *message, const char *format, va_list arguments) {
+    char text[LONGEST + 4];
+    int length = vsnprintf(text, sizeof text, format, arguments);
+    size_t n = length < 0 ? 0 : length < (int)sizeof text ? (size_t)length : sizeof text - 1;
+    mg_printable(message, LONGEST, text, n, "");
+}
+
 mg_status mg_error_vset(mg_error *error, mg_status status, const char *format, va_list arguments) {
     if (error) {
         error->status = status;
-        vsnprintf(error->message, sizeof error->message, format, arguments);
+        format_printable(error->message, format, arguments);
     }
     return status;
 }
@@ -47,10 +61,10 @@ void mg_set_failure_handler(mg_failure_handler *handler, void *user) {
 }
 
 void mg_fail(mg_failure kind, const char *file, int line, const char *format, ...) {
-    char text[1024], message[1280];
+    char text[LONGEST], message[LONGEST + 256];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    format_printable(text, format, arguments);
     va_end(arguments);
     snprintf(message, sizeof message, "%s:%d: %s", file, line, text);
     if (failure_handler) failure_handler(kind, message, failure_user);

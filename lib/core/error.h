@@ -33,7 +33,7 @@ typedef enum mg_status {
 
 typedef struct mg_error {
     mg_status status;
-    char message[1024]; /* one sentence, no newline at its end */
+    char message[1024]; /* one sentence on one line; control characters in it are written out (printable.h) */
 } mg_error;
 
 /* Fill *error (which may be NULL) and return status, so that a function can end with `return mg_error_set(...)`. */

@@ -6,12 +6,14 @@
 
 #include <stddef.h>
 
-/* What stands at the start of n >= 1 bytes:
+/* What n >= 1 bytes start with:
  *    1 … 4    a character of that many bytes;
  *    0        the bytes end within a character that could still become whole;
  *   -1 … -3   that many bytes that begin no character: the "maximal subpart" of the Unicode Standard, section 3.9,
  *             which is replaced by one U+FFFD. */
 MG_API int mg_utf8_next(const char *bytes, size_t n);
+/* The code point of a character of n = 1 … 4 bytes, as mg_utf8_next counts them. */
+uint32_t mg_utf8_decode(const char *bytes, int n);
 /* MG_ERR_FORMAT with the offset and the value of the first byte that begins no whole character. */
 MG_API mg_status mg_utf8_check(const char *bytes, size_t n, mg_error *error);
 /* How many columns a terminal takes for the character that a 0-terminated text begins with: 2 for one of East Asia's

@@ -32,7 +32,14 @@ int mg_utf8_next(const char *bytes, size_t n) {
     return length;
 }
 
-/* wcwidth knows widths in a locale of UTF-8 alone, so it is asked in one, whatever the program's is. */
+uint32_t mg_utf8_decode(const char *bytes, int n) {
+    static const unsigned char first[] = {0, 0x7F, 0x1F, 0x0F, 0x07}; /* the bits of a lead byte that count */
+    uint32_t character = (unsigned char)bytes[0] & first[n];
+    for (int i = 1; i < n; i++) character = character << 6 | ((unsigned char)bytes[i] & 0x3F);
+    return character;
+}
+
+/* wcwidth knows widths only in a UTF-8 locale, so it is asked in one, whatever the program's is. */
 static int width_of(wchar_t character) {
     static locale_t utf8;
     if (!utf8) utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
@@ -49,10 +56,7 @@ size_t mg_utf8_step(const char *text, int *columns) {
     int n = mg_utf8_next(text, strlen(text));
     if (n == 0) return strlen(text);
     if (n < 2) return n < 0 ? (size_t)-n : 1;
-    static const unsigned char first[] = {0, 0, 0x1F, 0x0F, 0x07}; /* the bits of a lead byte that count */
-    wchar_t character = (unsigned char)text[0] & first[n];
-    for (int i = 1; i < n; i++) character = character << 6 | ((unsigned char)text[i] & 0x3F);
-    *columns = width_of(character);
+    *columns = width_of((wchar_t)mg_utf8_decode(text, n));
     return (size_t)n;
 }
 
