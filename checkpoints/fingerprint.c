@@ -1,10 +1,6 @@
 #include "gpt2_import.h"
 
-static uint64_t fnv1a(const unsigned char *bytes, size_t n) {
-    uint64_t hash = 14695981039346656037u;
-    for (size_t i = 0; i < n; i++) hash = (hash ^ bytes[i]) * 1099511628211u;
-    return hash;
-}
+#include "hash.h"
 
 mg_status mg_gpt_fingerprint(mg_gpt *gpt, mg_fingerprint *f, mg_error *error) {
     const mg_gpt_config *config = mg_gpt_get_config(gpt);
@@ -16,7 +12,7 @@ mg_status mg_gpt_fingerprint(mg_gpt *gpt, mg_fingerprint *f, mg_error *error) {
     if (!tape) return MG_ERR_MEMORY;
     mg_tape_record(tape, false);
     const mg_tensor *logits = mg_gpt_forward(gpt, tape, f->ids, 1, f->n_ids, NULL);
-    f->hash = fnv1a((const unsigned char *)logits->data, (size_t)mg_size(logits) * sizeof *logits->data);
+    f->hash = mg_fnv1a(MG_FNV_START, logits->data, (size_t)mg_size(logits) * sizeof *logits->data);
     for (int i = 0; i < f->n_logits; i++) f->logits[i] = (double)logits->data[(f->n_ids - 1) * V + i];
     mg_tape_free(tape);
     return MG_OK;

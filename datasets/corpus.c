@@ -2,6 +2,7 @@
 
 #include "bpe.h"
 #include "csv_table.h"
+#include "hash.h"
 #include "heap.h"
 #include "quote.h"
 #include "read_text.h"

@@ -1,15 +1,10 @@
 #include "vocabulary.h"
 
+#include "hash.h"
 #include "heap.h"
 
 #include <limits.h>
 #include <string.h>
-
-uint64_t mg_fnv1a(uint64_t hash, const void *bytes, size_t length) {
-    const unsigned char *byte = bytes;
-    for (size_t i = 0; i < length; i++) hash = (hash ^ byte[i]) * 0x100000001b3u;
-    return hash;
-}
 
 /* The slot that holds the token, or the free one where it would go. */
 static size_t find_slot(const mg_vocabulary *v, mg_token token) {

@@ -4,8 +4,6 @@
 
 #include "tokenizer.h"
 
-#include <stdint.h>
-
 /* Starts as {0}. The bytes of the tokens stay the caller's and must live as long as this. */
 typedef struct mg_vocabulary {
     mg_token *token;
@@ -21,9 +19,5 @@ mg_status mg_vocabulary_add(mg_vocabulary *vocabulary, mg_token token, int *id, 
 /* Its number, or -1. */
 int mg_vocabulary_find(const mg_vocabulary *vocabulary, mg_token token);
 void mg_vocabulary_free(mg_vocabulary *vocabulary);
-
-/* FNV-1a, 64 bits (Fowler, Noll, Vo), continued from `hash`; MG_FNV_START begins. */
-#define MG_FNV_START 0xcbf29ce484222325u
-uint64_t mg_fnv1a(uint64_t hash, const void *bytes, size_t length);
 
 #endif
