@@ -1,4 +1,4 @@
-#include "error.h"
+#include "failure.h"
 
 #include "printable.h"
 
@@ -54,21 +54,41 @@ const char *mg_status_name(mg_status status) {
 
 static mg_failure_handler *failure_handler;
 static void *failure_user;
+static _Thread_local mg_trap *current_trap;
 
 void mg_set_failure_handler(mg_failure_handler *handler, void *user) {
     failure_handler = handler;
     failure_user = user;
 }
 
+mg_trap *mg_trap_set(mg_trap *trap) {
+    mg_trap *before = current_trap;
+    current_trap = trap;
+    return before;
+}
+
+MG_NORETURN static void report(mg_failure kind, const char *message) {
+    if (current_trap) {
+        current_trap->kind = kind;
+        snprintf(current_trap->message, sizeof current_trap->message, "%s", message);
+        longjmp(current_trap->jump, 1);
+    }
+    if (failure_handler) failure_handler(kind, message, failure_user);
+    /* The default, and what happens to a handler that returns although it must not. */
+    fprintf(stderr, "maskgrad: %s\n", message);
+    abort();
+}
+
+void mg_fail_again(const mg_trap *trap) {
+    report(trap->kind, trap->message);
+}
+
 void mg_fail(mg_failure kind, const char *file, int line, const char *format, ...) {
-    char text[LONGEST], message[LONGEST + 256];
+    char text[LONGEST], message[sizeof current_trap->message];
     va_list arguments;
     va_start(arguments, format);
     format_printable(text, format, arguments);
     va_end(arguments);
     snprintf(message, sizeof message, "%s:%d: %s", file, line, text);
-    if (failure_handler) failure_handler(kind, message, failure_user);
-    /* The default, and what happens to a handler that returns although it must not. */
-    fprintf(stderr, "maskgrad: %s\n", message);
-    abort();
+    report(kind, message);
 }

@@ -4,6 +4,7 @@
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +49,7 @@ static void system_release(void *block, void *user) {
 }
 
 static mg_allocator current = {system_allocate, system_release, NULL};
-static size_t request_count;
+static atomic_size_t request_count;
 
 void mg_set_allocator(const mg_allocator *allocator) {
     current = allocator ? *allocator : (mg_allocator){system_allocate, system_release, NULL};

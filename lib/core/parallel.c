@@ -7,6 +7,7 @@
  * times as long as one thread on a busy machine. */
 #define _GNU_SOURCE
 #include "parallel.h"
+#include "failure.h"
 #include "gemm.h"
 #include "heap.h"
 
@@ -15,6 +16,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { MOST_THREADS = 256, SPINS = 2000 };
@@ -22,12 +24,18 @@ enum { MOST_THREADS = 256, SPINS = 2000 };
 /* What is to be done. Written by the caller between two jobs, read by workers at any time: what they read counts only
  * if the ticket they then draw is one of this job. */
 typedef struct job {
-    _Atomic ptrdiff_t n_tiles, tiles_a_ticket;
+    _Atomic ptrdiff_t n_tiles, tiles_per_ticket;
     _Atomic(mg_tile_fn *) fn;
     _Atomic(void *) context;
     atomic_uint n_tickets;
     atomic_int threads; /* that may take part, the caller included */
 } job;
+
+/* What went wrong in a loop: in the first of its tiles that failed, whatever thread it ran on. */
+typedef struct failed {
+    ptrdiff_t tile; /* -1: none */
+    mg_trap trap;
+} failed;
 
 /* The box of tickets: 32 bits of generation, odd while the caller writes a new job, then how many tickets are gone from
  * the back and from the front, 16 bits each. A ticket is drawn by one compare-and-swap of all three, so a late worker
@@ -45,14 +53,26 @@ static struct pool {
     atomic_uint finished; /* tickets whose tiles are done */
     atomic_int sleepers;  /* workers that sleep or are about to */
     atomic_bool caller_sleeps, quit;
+    failed failed;         /* of the job; under `mutex` */
+    pthread_mutex_t owner; /* held by the one thread whose job this is */
     pthread_mutex_t mutex;
     pthread_cond_t wake, done;
-} pool = {.mutex = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
+} pool = {.owner = PTHREAD_MUTEX_INITIALIZER,
+          .mutex = PTHREAD_MUTEX_INITIALIZER,
+          .wake = PTHREAD_COND_INITIALIZER,
+          .done = PTHREAD_COND_INITIALIZER};
 
-static int thread_count;
-static _Thread_local bool inside;
-static void *workspace[MOST_THREADS];
-static size_t workspace_size[MOST_THREADS];
+static atomic_int thread_count;
+static _Thread_local bool inside; /* a tile */
+
+/* Scratch memory: of the pool's threads, and for loops that do without the pool. */
+typedef struct space {
+    void *memory;
+    size_t bytes;
+    struct space *next;
+} space;
+static space workspace[MOST_THREADS];
+static space *spare_spaces; /* under pool.mutex */
 
 /* ---- How many ---- */
 
@@ -70,11 +90,12 @@ void mg_set_threads(int threads) {
 }
 
 int mg_threads(void) {
-    if (thread_count == 0) {
+    int threads = thread_count;
+    if (threads == 0) {
         int n = processors();
-        thread_count = n < MOST_THREADS ? n : MOST_THREADS;
+        thread_count = threads = n < MOST_THREADS ? n : MOST_THREADS;
     }
-    return thread_count;
+    return threads;
 }
 
 /* ---- Waiting ---- */
@@ -125,12 +146,28 @@ static void report_done(unsigned n_tickets) {
 
 /* ---- Working ---- */
 
-static void run_ticket(unsigned ticket, int thread, ptrdiff_t n_tiles, ptrdiff_t tiles_a_ticket, mg_tile_fn *fn,
-                       void *context) {
-    mg_range r = mg_tile_range(n_tiles, tiles_a_ticket, ticket);
+static void note_failure(failed *f, ptrdiff_t tile, const mg_trap *trap) {
+    pthread_mutex_lock(&pool.mutex);
+    if (f->tile < 0 || tile < f->tile) {
+        f->tile = tile;
+        f->trap = *trap;
+    }
+    pthread_mutex_unlock(&pool.mutex);
+}
+
+/* A failure in a tile ends here, and mg_parallel raises it again when the loop is over: the handler runs on the thread
+ * that called, and may jump away from there. */
+static void run_tiles(mg_range tiles, mg_tile_fn *fn, void *context, void *memory, failed *f) {
+    bool was_inside = inside;
+    volatile ptrdiff_t tile = tiles.begin;
+    mg_trap trap, *outer = mg_trap_set(&trap);
     inside = true;
-    for (ptrdiff_t tile = r.begin; tile < r.end; tile++) fn(context, tile, workspace[thread]);
-    inside = false;
+    if (setjmp(trap.jump) == 0)
+        for (; tile < tiles.end; tile++) fn(context, tile, memory);
+    else
+        note_failure(f, tile, &trap);
+    inside = was_inside;
+    mg_trap_set(outer);
 }
 
 /* Draw tickets of this generation until there are none. Even threads draw from the front and odd ones from the back, so
@@ -141,13 +178,15 @@ static void draw_tickets(int thread, unsigned generation) {
         uint64_t box = atomic_load(&pool.box);
         if (generation_of(box) != generation) return;
         unsigned front = box & MOST_TICKETS, back = box >> 16 & MOST_TICKETS, n_tickets = atomic_load(&j->n_tickets);
-        ptrdiff_t n_tiles = atomic_load(&j->n_tiles), tiles_a_ticket = atomic_load(&j->tiles_a_ticket);
+        ptrdiff_t n_tiles = atomic_load(&j->n_tiles), tiles_per_ticket = atomic_load(&j->tiles_per_ticket);
         mg_tile_fn *fn = atomic_load(&j->fn);
         void *context = atomic_load(&j->context);
         if (thread >= atomic_load(&j->threads) || front + back >= n_tickets) return;
         bool from_front = thread % 2 == 0;
         if (!atomic_compare_exchange_strong(&pool.box, &box, box + (from_front ? 1 : 1 << 16))) continue;
-        run_ticket(from_front ? front : n_tickets - 1 - back, thread, n_tiles, tiles_a_ticket, fn, context);
+        ptrdiff_t ticket = from_front ? front : n_tickets - 1 - back;
+        run_tiles(mg_tile_range(n_tiles, tiles_per_ticket, ticket), fn, context, workspace[thread].memory,
+                  &pool.failed);
         report_done(n_tickets);
     }
 }
@@ -157,14 +196,15 @@ static unsigned put_out(ptrdiff_t n_tiles, mg_tile_fn *fn, void *context, int th
     job *j = &pool.job;
     unsigned generation = generation_of(atomic_load(&pool.box)) + 2;
     atomic_store(&pool.box, (uint64_t)(generation - 1) << 32);
-    ptrdiff_t tiles_a_ticket = mg_tile_count(n_tiles, MOST_TICKETS);
+    ptrdiff_t tiles_per_ticket = mg_tile_count(n_tiles, MOST_TICKETS);
     atomic_store(&j->n_tiles, n_tiles);
-    atomic_store(&j->tiles_a_ticket, tiles_a_ticket ? tiles_a_ticket : 1);
-    atomic_store(&j->n_tickets, tiles_a_ticket ? (unsigned)mg_tile_count(n_tiles, tiles_a_ticket) : 0);
+    atomic_store(&j->tiles_per_ticket, tiles_per_ticket ? tiles_per_ticket : 1);
+    atomic_store(&j->n_tickets, tiles_per_ticket ? (unsigned)mg_tile_count(n_tiles, tiles_per_ticket) : 0);
     atomic_store(&j->fn, fn);
     atomic_store(&j->context, context);
     atomic_store(&j->threads, threads);
     atomic_store(&pool.finished, 0);
+    pool.failed.tile = -1;
     atomic_store(&pool.box, (uint64_t)generation << 32);
     if (atomic_load(&pool.sleepers) > 0) {
         pthread_mutex_lock(&pool.mutex);
@@ -208,51 +248,110 @@ static void start_workers(int wanted) {
     }
 }
 
-/* Before the threads start, so that a refusal reaches the handler on the thread that called. */
-static void reserve_workspace(int threads, size_t bytes) {
-    for (int i = 0; i < threads; i++) {
-        if (workspace_size[i] >= bytes) continue;
-        mg_error error;
-        mg_free(workspace[i]);
-        workspace_size[i] = 0;
-        workspace[i] = mg_alloc(bytes, 1, "a thread's workspace", &error);
-        if (!workspace[i]) mg_fail(MG_FAILURE_MEMORY, __FILE__, __LINE__, "%s", error.message);
-        workspace_size[i] = bytes;
-    }
+/* ---- Scratch memory ---- */
+
+static bool reserve(space *s, size_t bytes, mg_error *error) {
+    if (s->bytes >= bytes) return true;
+    mg_free(s->memory);
+    s->memory = mg_alloc(bytes, 1, "a thread's workspace", error);
+    s->bytes = s->memory ? bytes : 0;
+    return s->memory != NULL;
+}
+
+/* Before the tiles start, so that a refusal reaches the handler before anything is computed. */
+static bool reserve_workspace(int threads, size_t bytes, mg_error *error) {
+    for (int i = 0; i < threads; i++)
+        if (!reserve(&workspace[i], bytes, error)) return false;
+    return true;
+}
+
+static void put_space(space *s) {
+    pthread_mutex_lock(&pool.mutex);
+    s->next = spare_spaces;
+    spare_spaces = s;
+    pthread_mutex_unlock(&pool.mutex);
+}
+
+static space *spare_space(void) {
+    pthread_mutex_lock(&pool.mutex);
+    space *s = spare_spaces;
+    if (s) spare_spaces = s->next;
+    pthread_mutex_unlock(&pool.mutex);
+    return s;
+}
+
+static space *take_space(size_t bytes, mg_error *error) {
+    space *s = spare_space();
+    if (!s) s = mg_alloc_zero(1, sizeof *s, "a thread's workspace", error);
+    if (!s || reserve(s, bytes, error)) return s;
+    put_space(s);
+    return NULL;
 }
 
 void mg_parallel_release(void) {
+    MG_CHECK(!inside, "parallel: a tile cannot release the threads it runs on");
+    pthread_mutex_lock(&pool.owner);
     atomic_store(&pool.quit, true);
     put_out(0, NULL, NULL, 0);
     for (int i = 0; i < pool.n_workers; i++) pthread_join(pool.worker[i], NULL);
     pool.n_workers = 0;
     atomic_store(&pool.quit, false);
-    for (int i = 0; i < MOST_THREADS; i++) {
-        mg_free(workspace[i]);
-        workspace[i] = NULL;
-        workspace_size[i] = 0;
+    for (int i = 0; i < MOST_THREADS; i++) mg_free(workspace[i].memory);
+    memset(workspace, 0, sizeof workspace);
+    pthread_mutex_unlock(&pool.owner);
+    for (space *s; (s = spare_space());) {
+        mg_free(s->memory);
+        mg_free(s);
     }
 }
 
-static void run_here(ptrdiff_t n_tiles, mg_tile_fn *fn, void *context, void *space) {
-    for (ptrdiff_t tile = 0; tile < n_tiles; tile++) fn(context, tile, space);
+/* ---- A loop ---- */
+
+static void raise(const failed *f) {
+    if (f->tile >= 0) mg_fail_again(&f->trap);
 }
 
-void mg_parallel(ptrdiff_t n_tiles, mg_tile_fn *fn, void *context, size_t workspace_bytes) {
-    MG_CHECK(!inside || workspace_bytes == 0, "a parallel loop inside a tile has no workspace");
-    if (inside) {
-        run_here(n_tiles, fn, context, NULL);
-        return;
-    }
+/* On the calling thread: inside a tile, or while the pool works for another thread. */
+static void run_here(ptrdiff_t n_tiles, mg_tile_fn *fn, void *context, size_t workspace_bytes) {
+    mg_error error;
+    failed f;
+    f.tile = -1;
+    space *s = workspace_bytes ? take_space(workspace_bytes, &error) : NULL;
+    if (workspace_bytes && !s) mg_fail(MG_FAILURE_MEMORY, __FILE__, __LINE__, "%s", error.message);
+    run_tiles((mg_range){0, n_tiles}, fn, context, s ? s->memory : NULL, &f);
+    if (s) put_space(s);
+    raise(&f);
+}
+
+/* On the pool, which the calling thread owns. */
+static bool run_on_pool(ptrdiff_t n_tiles, mg_tile_fn *fn, void *context, size_t workspace_bytes, mg_error *error) {
     int threads = mg_threads();
     if (threads > n_tiles) threads = (int)n_tiles;
     if (threads > 1) start_workers(mg_threads() - 1);
     if (threads > pool.n_workers + 1) threads = pool.n_workers + 1;
-    if (workspace_bytes) reserve_workspace(threads > 1 ? threads : 1, workspace_bytes);
-    if (threads <= 1) {
-        run_here(n_tiles, fn, context, workspace[0]);
-        return;
+    if (threads < 1) threads = 1;
+    if (workspace_bytes && !reserve_workspace(threads, workspace_bytes, error)) return false;
+    if (threads == 1) {
+        pool.failed.tile = -1;
+        run_tiles((mg_range){0, n_tiles}, fn, context, workspace[0].memory, &pool.failed);
+        return true;
     }
     draw_tickets(0, put_out(n_tiles, fn, context, threads));
     wait_for_workers(atomic_load(&pool.job.n_tickets));
+    return true;
+}
+
+void mg_parallel(ptrdiff_t n_tiles, mg_tile_fn *fn, void *context, size_t workspace_bytes) {
+    if (inside || pthread_mutex_trylock(&pool.owner) != 0) {
+        run_here(n_tiles, fn, context, workspace_bytes);
+        return;
+    }
+    mg_error error;
+    failed f;
+    f.tile = -1;
+    bool done = run_on_pool(n_tiles, fn, context, workspace_bytes, &error);
+    if (done && pool.failed.tile >= 0) f = pool.failed;
+    pthread_mutex_unlock(&pool.owner);
+    if (!done) mg_fail(MG_FAILURE_MEMORY, __FILE__, __LINE__, "%s", error.message);
+    raise(&f);
 }

@@ -13,10 +13,14 @@ MG_API int mg_threads(void);
 
 typedef void mg_tile_fn(void *context, ptrdiff_t tile, void *workspace);
 /* fn(context, 0 … n_tiles-1, workspace), each tile once, on any thread, in any order. A single tile runs on the calling
- * thread. Each thread has workspace_bytes of scratch memory, 64-byte aligned, whose content is undefined. Inside a tile
- * a second mg_parallel runs on the thread it is in, without workspace. One thread at a time calls it. */
+ * thread. Each thread has workspace_bytes of scratch memory, 64-byte aligned, whose content is undefined.
+ *
+ * Any thread may call it, inside a tile too. The pool works for one caller at a time; a loop that finds it taken, or
+ * that is inside a tile, runs on the thread it is in, with the same results. A tile returns: it does not jump away. A
+ * failure in a tile reaches the handler when the loop is over, on the calling thread; of several, the lowest tile's. */
 MG_API void mg_parallel(ptrdiff_t n_tiles, mg_tile_fn *fn, void *context, size_t workspace_bytes);
-/* End the threads and free their scratch memory, which are kept from loop to loop otherwise. */
+/* End the threads and free their scratch memory, which are kept from loop to loop otherwise. Waits for a loop that runs;
+ * not inside a tile. */
 MG_API void mg_parallel_release(void);
 
 /* The tile of `tile_size` consecutive elements out of n that has this number. */
