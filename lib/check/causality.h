@@ -63,4 +63,10 @@ typedef struct mg_causality_model {
 
 MG_API mg_status mg_causality_check(mg_causality *result, const mg_causality_model *model, mg_error *error);
 
+#ifndef MG_LIBRARY /* whose line a failure names: error.h */
+MG_CALLED(mg_status, mg_causality_of_gpt, (result, gpt, ids), (result, gpt, ids, T, error), mg_causality *result,
+          mg_gpt *gpt, const int *ids, ptrdiff_t T, mg_error *error)
+#define mg_causality_of_gpt(...) MG_AT(mg_causality_of_gpt, __VA_ARGS__)
+#endif
+
 #endif

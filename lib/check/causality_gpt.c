@@ -123,6 +123,9 @@ mg_status mg_causality_of_gpt(mg_causality *result, mg_gpt *gpt, const int *ids,
     const mg_gpt_config *config = mg_gpt_get_config(gpt);
     MG_CHECK(T >= 1 && T <= config->block_size, "causality: %td tokens do not fit the context of %d", T,
              config->block_size);
+    for (ptrdiff_t t = 0; t < T; t++)
+        MG_CHECK(ids[t] >= 0 && ids[t] < config->vocab_size, "causality: id %d at position %td is not below %d", ids[t],
+                 t, config->vocab_size);
     static const char what[] = "the causality check";
     subject s = {.gpt = gpt, .T = T};
     *result = (mg_causality){0};

@@ -105,7 +105,7 @@ mg_status mg_gradcheck(mg_gradcheck_fn *function, void *user, int n_in, mg_tenso
     check c = {.function = function, .user = user, .n_in = n_in, .in = in};
     ptrdiff_t total = 0;
     for (int i = 0; i < n_in; i++) {
-        MG_CHECK(in[i]->requires_grad && in[i]->grad, "gradcheck: input %d has no gradient to compare", i);
+        MG_CHECK(in[i] && in[i]->requires_grad && in[i]->grad, "gradcheck: input %d has no gradient to compare", i);
         total += mg_size(in[i]);
     }
     c.tape = mg_tape_new(error);

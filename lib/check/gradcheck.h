@@ -28,4 +28,10 @@ typedef struct mg_gradcheck_result {
 MG_API mg_status mg_gradcheck(mg_gradcheck_fn *function, void *user, int n_in, mg_tensor *const *in,
                               mg_gradcheck_result *result, mg_error *error);
 
+#ifndef MG_LIBRARY /* whose line a failure names: error.h */
+MG_CALLED(mg_status, mg_gradcheck, (in, result), (function, user, n_in, in, result, error), mg_gradcheck_fn *function,
+          void *user, int n_in, mg_tensor *const *in, mg_gradcheck_result *result, mg_error *error)
+#define mg_gradcheck(...) MG_AT(mg_gradcheck, __VA_ARGS__)
+#endif
+
 #endif

@@ -61,13 +61,12 @@ static bool grow(mg_arena *arena, size_t bytes) {
 
 void *mg_arena_alloc(mg_arena *arena, size_t count, size_t size, const char *what) {
     if (size != 0 && count > (size_t)PTRDIFF_MAX / 4 / size)
-        mg_fail(MG_FAILURE_BUG, __FILE__, __LINE__, "%s: %zu times %zu bytes is more than this machine can address",
-                what, count, size);
+        MG_FAIL(MG_FAILURE_BUG, "%s: %zu times %zu bytes is more than this machine can address", what, count, size);
     size_t bytes = (count * size + MG_ALIGNMENT - 1) / MG_ALIGNMENT * MG_ALIGNMENT;
     if (!arena->newest || arena->newest->size - arena->offset < bytes)
         if (!grow(arena, bytes))
-            mg_fail(MG_FAILURE_MEMORY, __FILE__, __LINE__, "out of memory: %zu bytes for %s, beside the %zu in use",
-                    bytes, what, arena->used);
+            MG_FAIL(MG_FAILURE_MEMORY, "out of memory: %zu bytes for %s, beside the %zu in use", bytes, what,
+                    arena->used);
     void *block = arena->newest->memory + arena->offset;
     arena->offset += bytes;
     arena->used += bytes;

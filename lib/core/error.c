@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { LONGEST = sizeof((mg_error *)NULL)->message };
 
@@ -55,24 +56,44 @@ const char *mg_status_name(mg_status status) {
 static mg_failure_handler *failure_handler;
 static void *failure_user;
 static _Thread_local mg_trap *current_trap;
+static _Thread_local mg_place current_place;
 
 void mg_set_failure_handler(mg_failure_handler *handler, void *user) {
     failure_handler = handler;
     failure_user = user;
 }
 
-mg_trap *mg_trap_set(mg_trap *trap) {
-    mg_trap *before = current_trap;
-    current_trap = trap;
+mg_place mg_place_enter(const char *file, int line) {
+    mg_place before = current_place;
+    current_place = (mg_place){file, line};
     return before;
 }
 
-MG_NORETURN static void report(mg_failure kind, const char *message) {
+void mg_place_leave(mg_place before) {
+    current_place = before;
+}
+
+mg_trap *mg_trap_set(mg_trap *trap) {
+    mg_trap *before = current_trap;
+    current_trap = trap;
+    if (trap) trap->place = current_place;
+    return before;
+}
+
+/* Never returns, and leaves the thread in no call: the handler jumps where it likes. */
+MG_NORETURN static void report(mg_failure kind, mg_place at, mg_place check, const char *text) {
+    char message[sizeof current_trap->text + 256];
     if (current_trap) {
         current_trap->kind = kind;
-        snprintf(current_trap->message, sizeof current_trap->message, "%s", message);
+        current_trap->at = at;
+        current_trap->check = check;
+        memcpy(current_trap->text, text, sizeof current_trap->text);
+        current_place = current_trap->place;
         longjmp(current_trap->jump, 1);
     }
+    if (!at.file) at = current_place.file ? current_place : check;
+    current_place = (mg_place){0};
+    snprintf(message, sizeof message, "%s:%d: %s", at.file, at.line, text);
     if (failure_handler) failure_handler(kind, message, failure_user);
     /* The default, and what happens to a handler that returns although it must not. */
     fprintf(stderr, "maskgrad: %s\n", message);
@@ -80,15 +101,32 @@ MG_NORETURN static void report(mg_failure kind, const char *message) {
 }
 
 void mg_fail_again(const mg_trap *trap) {
-    report(trap->kind, trap->message);
+    report(trap->kind, trap->at, trap->check, trap->text);
 }
 
 void mg_fail(mg_failure kind, const char *file, int line, const char *format, ...) {
-    char text[LONGEST], message[sizeof current_trap->message];
+    char text[LONGEST];
     va_list arguments;
     va_start(arguments, format);
     format_printable(text, format, arguments);
     va_end(arguments);
-    snprintf(message, sizeof message, "%s:%d: %s", file, line, text);
-    report(kind, message);
+    report(kind, (mg_place){file, line}, (mg_place){file, line}, text);
+}
+
+void mg_fail_in_call(mg_failure kind, const char *file, int line, const char *format, ...) {
+    char text[LONGEST];
+    va_list arguments;
+    va_start(arguments, format);
+    format_printable(text, format, arguments);
+    va_end(arguments);
+    report(kind, (mg_place){0}, (mg_place){file, line}, text);
+}
+
+void mg_check_given(const char *function, const char *names, int n, const void *const *given) {
+    for (int i = 0; i < n; i++) {
+        names += strspn(names, "(, ");
+        int length = (int)strcspn(names, ",)");
+        if (!given[i]) mg_fail_in_call(MG_FAILURE_BUG, __FILE__, __LINE__, "%s: %.*s is NULL", function, length, names);
+        names += length;
+    }
 }

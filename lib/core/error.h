@@ -61,7 +61,57 @@ MG_API void mg_set_failure_handler(mg_failure_handler *handler, void *user);
 
 /* Report a failure: "FILE:LINE: " and the formatted message go to the handler. */
 MG_API MG_NORETURN void mg_fail(mg_failure kind, const char *file, int line, const char *format, ...) MG_PRINTF(4, 5);
+/* The same for functions of a library: inside a public call the message names the line of that call instead. */
+MG_API MG_NORETURN void mg_fail_in_call(mg_failure kind, const char *file, int line, const char *format, ...)
+    MG_PRINTF(4, 5);
 
-#define MG_CHECK(condition, ...) ((condition) ? (void)0 : mg_fail(MG_FAILURE_BUG, __FILE__, __LINE__, __VA_ARGS__))
+#ifdef MG_LIBRARY
+#define MG_FAIL(kind, ...) mg_fail_in_call(kind, __FILE__, __LINE__, __VA_ARGS__)
+#else
+#define MG_FAIL(kind, ...) mg_fail(kind, __FILE__, __LINE__, __VA_ARGS__)
+#endif
+#define MG_CHECK(condition, ...) ((condition) ? (void)0 : MG_FAIL(MG_FAILURE_BUG, __VA_ARGS__))
+
+/* ---- Whose line a failure names ----
+ *
+ * A public function that can fail is also a macro of the same name, which hands over the file and line of the call:
+ *
+ *     MG_CALLED(mg_tensor *, mg_exp, (tape, x), (tape, x), mg_tape *tape, mg_tensor *x)
+ *     #define mg_exp(...) MG_AT(mg_exp, __VA_ARGS__)
+ *
+ * The first list names the pointers that must not be NULL, the second is what the function is called with. The place is
+ * an argument until all other arguments are there, so calls nest as they like, whatever order a compiler evaluates them
+ * in. Inside the library (MG_LIBRARY) there are no such macros: what it calls in turn still names the user's line.
+ * (mg_exp)(tape, x) is the function itself. */
+typedef struct mg_place {
+    const char *file; /* NULL: in no public call */
+    int line;
+} mg_place;
+
+/* This thread is in a call from here until mg_place_leave; returns the place of the call that it was in before. */
+MG_API mg_place mg_place_enter(const char *file, int line);
+MG_API void mg_place_leave(mg_place before);
+/* Fails with the name of the first NULL among n pointers, whose names are "(a, b, c)". */
+MG_API void mg_check_given(const char *function, const char *names, int n, const void *const *given);
+
+#define MG_LIST(...) __VA_ARGS__
+#define MG_ENTER_CALL(name, given)                                                                                     \
+    const void *given_[] = {MG_LIST given};                                                                            \
+    mg_place before_ = mg_place_enter(file_, line_);                                                                   \
+    mg_check_given(#name, #given, (int)(sizeof given_ / sizeof given_[0]), given_);
+#define MG_CALLED(type, name, given, arguments, ...)                                                                   \
+    static inline type name##_at(const char *file_, int line_, __VA_ARGS__) {                                          \
+        MG_ENTER_CALL(name, given)                                                                                     \
+        type result_ = (name)arguments;                                                                                \
+        mg_place_leave(before_);                                                                                       \
+        return result_;                                                                                                \
+    }
+#define MG_CALLED_VOID(name, given, arguments, ...)                                                                    \
+    static inline void name##_at(const char *file_, int line_, __VA_ARGS__) {                                          \
+        MG_ENTER_CALL(name, given)                                                                                     \
+        (name) arguments;                                                                                              \
+        mg_place_leave(before_);                                                                                       \
+    }
+#define MG_AT(name, ...) name##_at(__FILE__, __LINE__, __VA_ARGS__)
 
 #endif

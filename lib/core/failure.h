@@ -6,11 +6,15 @@
 #include "error.h"
 
 #include <setjmp.h>
+#include <stddef.h>
 
 typedef struct mg_trap {
     jmp_buf jump;
+    mg_place place; /* of the call that the thread was in when the trap was set */
     mg_failure kind;
-    char message[1280];
+    mg_place at;    /* of the failure; file is NULL: that of the call in which it is raised again, or else … */
+    mg_place check; /* … that of the check */
+    char text[sizeof((mg_error *)NULL)->message];
 } mg_trap;
 
 /* From now on a failure on this thread fills *trap and jumps to trap->jump; NULL: it goes to the handler. Returns the

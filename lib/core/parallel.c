@@ -317,7 +317,7 @@ static void run_here(ptrdiff_t n_tiles, mg_tile_fn *fn, void *context, size_t wo
     failed f;
     f.tile = -1;
     space *s = workspace_bytes ? take_space(workspace_bytes, &error) : NULL;
-    if (workspace_bytes && !s) mg_fail(MG_FAILURE_MEMORY, __FILE__, __LINE__, "%s", error.message);
+    if (workspace_bytes && !s) MG_FAIL(MG_FAILURE_MEMORY, "%s", error.message);
     run_tiles((mg_range){0, n_tiles}, fn, context, s ? s->memory : NULL, &f);
     if (s) put_space(s);
     raise(&f);
@@ -352,6 +352,6 @@ void mg_parallel(ptrdiff_t n_tiles, mg_tile_fn *fn, void *context, size_t worksp
     bool done = run_on_pool(n_tiles, fn, context, workspace_bytes, &error);
     if (done && pool.failed.tile >= 0) f = pool.failed;
     pthread_mutex_unlock(&pool.owner);
-    if (!done) mg_fail(MG_FAILURE_MEMORY, __FILE__, __LINE__, "%s", error.message);
+    if (!done) MG_FAIL(MG_FAILURE_MEMORY, "%s", error.message);
     raise(&f);
 }

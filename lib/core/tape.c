@@ -18,8 +18,6 @@ struct mg_tape {
     bool recycle;              /* gradients, … */
     spare *spare[SPARE_LISTS]; /* … whose memory waits here, by a hash of its size */
     uint64_t pass;             /* the number of this call of mg_backward; never repeats in a tape's life */
-    const char *file;          /* where the operation that runs now was called */
-    int line;
     mg_profile *profile;
     double profile_mark;
 };
@@ -28,7 +26,6 @@ mg_tape *mg_tape_new(mg_error *error) {
     mg_tape *tape = mg_alloc_zero(1, sizeof *tape, "a tape", error);
     if (!tape) return NULL;
     tape->recording = true;
-    tape->file = "?";
     tape->arena = mg_arena_new(error);
     if (tape->arena) return tape;
     mg_free(tape);
@@ -243,17 +240,11 @@ void mg_backward(mg_tape *tape, mg_tensor *loss) {
     tape->walking = false;
 }
 
-mg_tape *mg_tape_here(mg_tape *tape, const char *file, int line) {
-    tape->file = file;
-    tape->line = line;
-    return tape;
-}
-
-void mg_tape_fail(const mg_tape *tape, const char *name, const char *format, ...) {
+void mg_op_fail(const char *file, int line, const char *name, const char *format, ...) {
     char text[512];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    mg_fail(MG_FAILURE_BUG, tape->file, tape->line, "%s: %s", name, text);
+    mg_fail_in_call(MG_FAILURE_BUG, file, line, "%s: %s", name, text);
 }

@@ -85,13 +85,11 @@ MG_API mg_real *mg_grad(mg_tape *tape, mg_tensor *x);
  * written, 1 if it must be added to. NULL if x requires none. */
 MG_API mg_real *mg_grad_beta(mg_tape *tape, mg_tensor *x, mg_real *beta);
 
-/* Public operations are macros around functions of the same name, so that a failed MG_CHECK can name the line that
- * called them: #define mg_exp(tape, x) mg_exp(MG_HERE(tape), x). A definition puts the name in parentheses. */
-#define MG_HERE(tape) mg_tape_here(tape, __FILE__, __LINE__)
-MG_API mg_tape *mg_tape_here(mg_tape *tape, const char *file, int line);
-/* MG_CHECK for an operation: reports "FILE:LINE: NAME: message" with the caller's place. */
-#define MG_OP_CHECK(tape, op, condition, ...) ((condition) ? (void)0 : mg_tape_fail(tape, (op)->name, __VA_ARGS__))
-MG_API MG_NORETURN void mg_tape_fail(const mg_tape *tape, const char *name, const char *format, ...) MG_PRINTF(3, 4);
+/* MG_CHECK for an operation: "FILE:LINE: NAME: message", with the line of the public call. */
+#define MG_OP_CHECK(tape, op, condition, ...)                                                                          \
+    ((condition) ? (void)(tape) : mg_op_fail(__FILE__, __LINE__, (op)->name, __VA_ARGS__))
+MG_API MG_NORETURN void mg_op_fail(const char *file, int line, const char *name, const char *format, ...)
+    MG_PRINTF(4, 5);
 
 /* ---- Watching it ---- */
 
@@ -114,6 +112,17 @@ MG_API void mg_tape_profile(mg_tape *tape, mg_profile *profile);
 /* For tests of tests: from now on, what operation `op` leaves in the gradient of its input number `input` is multiplied
  * by factor, as if its backward were wrong. NULL stops. */
 MG_API void mg_tape_break(const char *op, int input, mg_real factor);
+#endif
+
+#ifndef MG_LIBRARY /* whose line a failure names: error.h */
+MG_CALLED_VOID(mg_tape_rewind, (tape), (tape, mark), mg_tape *tape, mg_arena_mark mark)
+MG_CALLED_VOID(mg_backward, (tape, loss), (tape, loss), mg_tape *tape, mg_tensor *loss)
+MG_CALLED(mg_tensor *, mg_leaf, (tape), (tape, ndim, dim), mg_tape *tape, int ndim, const ptrdiff_t *dim)
+MG_CALLED(mg_tensor *, mg_constant, (tape), (tape, ndim, dim), mg_tape *tape, int ndim, const ptrdiff_t *dim)
+#define mg_tape_rewind(...) MG_AT(mg_tape_rewind, __VA_ARGS__)
+#define mg_backward(...) MG_AT(mg_backward, __VA_ARGS__)
+#define mg_leaf(...) MG_AT(mg_leaf, __VA_ARGS__)
+#define mg_constant(...) MG_AT(mg_constant, __VA_ARGS__)
 #endif
 
 #endif

@@ -4,6 +4,7 @@
 
 ptrdiff_t mg_shape_size(int ndim, const ptrdiff_t *dim) {
     MG_CHECK(ndim >= 0 && ndim <= MG_MAX_DIM, "a tensor has 0 to %d dimensions, not %d", MG_MAX_DIM, ndim);
+    MG_CHECK(ndim == 0 || dim, "the dimensions of a tensor are NULL");
     ptrdiff_t size = 1;
     for (int i = 0; i < ndim; i++) {
         MG_CHECK(dim[i] >= 1, "dimension %d of a tensor is %td; it must be at least 1", i, dim[i]);
@@ -15,6 +16,7 @@ ptrdiff_t mg_shape_size(int ndim, const ptrdiff_t *dim) {
 }
 
 ptrdiff_t mg_size(const mg_tensor *x) {
+    MG_CHECK(x, "a tensor is NULL");
     ptrdiff_t size = 1;
     for (int i = 0; i < x->ndim; i++) size *= x->dim[i];
     return size;

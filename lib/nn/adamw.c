@@ -72,6 +72,9 @@ static void update_tile(void *context, ptrdiff_t tile, void *workspace) {
 }
 
 void mg_adamw_step(mg_adamw *adamw, mg_params *params, double lr, double grad_scale) {
+    MG_CHECK(adamw->size == params->size, "adamw: it was made for a block of %td parameters, not of %td", adamw->size,
+             params->size);
+    MG_CHECK(params->grads, "adamw: these parameters were made without gradients");
     adamw->step++;
     double correction1 = 1 - pow(adamw->beta1, (double)adamw->step);
     double correction2 = 1 - pow(adamw->beta2, (double)adamw->step);

@@ -27,4 +27,10 @@ typedef struct mg_lr_schedule {
 } mg_lr_schedule;
 MG_API double mg_lr_at(const mg_lr_schedule *schedule, int64_t step);
 
+#ifndef MG_LIBRARY /* whose line a failure names: error.h */
+MG_CALLED_VOID(mg_adamw_step, (adamw, params), (adamw, params, lr, grad_scale), mg_adamw *adamw, mg_params *params,
+               double lr, double grad_scale)
+#define mg_adamw_step(...) MG_AT(mg_adamw_step, __VA_ARGS__)
+#endif
+
 #endif

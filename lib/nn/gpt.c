@@ -38,6 +38,11 @@ static mg_status check_range(const char *name, int value, int most, mg_error *er
     return mg_error_set(error, MG_ERR_INPUT, "%s is %d; it must be between 1 and %d", name, value, most);
 }
 
+static mg_status check_std(const char *name, double value, mg_error *error) {
+    if (value >= 0 && value < INFINITY) return MG_OK;
+    return mg_error_set(error, MG_ERR_INPUT, "%s is %g; it must be 0 or a positive number", name, value);
+}
+
 mg_status mg_gpt_config_check(const mg_gpt_config *c, mg_error *error) {
     mg_status status = check_range("n_layer", c->n_layer, 1000, error);
     if (!status) status = check_range("n_head", c->n_head, 1000, error);
@@ -65,9 +70,9 @@ mg_status mg_gpt_config_check(const mg_gpt_config *c, mg_error *error) {
                             c->leak_layer, c->leak_head, c->leak_lookahead, c->n_layer - 1, c->n_head - 1);
     if (!(c->dropout >= 0 && c->dropout < 1))
         return mg_error_set(error, MG_ERR_INPUT, "dropout is %g; it must be at least 0 and below 1", c->dropout);
-    if (!(c->init_std >= 0 && c->init_std < INFINITY) || !(c->attn_init_std >= 0 && c->attn_init_std < INFINITY))
-        return mg_error_set(error, MG_ERR_INPUT, "init_std is %g; it must be 0 or a positive number",
-                            c->init_std >= 0 && c->init_std < INFINITY ? c->attn_init_std : c->init_std);
+    status = check_std("init_std", c->init_std, error);
+    if (!status) status = check_std("attn_init_std", c->attn_init_std, error);
+    if (status) return status;
     if (!(c->eps > 0 && c->eps < 1))
         return mg_error_set(error, MG_ERR_INPUT, "eps is %g; it must be a small positive number, 1e-5 in GPT-2",
                             c->eps);
@@ -208,6 +213,7 @@ mg_params *mg_gpt_params(mg_gpt *gpt) {
 }
 
 void mg_gpt_set_lookahead(mg_gpt *gpt, int lookahead) {
+    MG_CHECK(lookahead >= 0, "gpt: lookahead is %d; it must be 0 (causal) or more", lookahead);
     gpt->config.lookahead = lookahead;
     gpt->config.leak_layer = -1;
     fill_lookahead(gpt);
@@ -292,6 +298,7 @@ static mg_attention_options attention_options(walk *w, int layer) {
         o.cached_keys = pass->cache->keys + at;
         o.cached_values = pass->cache->values + at;
         o.cached = w->past;
+        o.cache_capacity = pass->cache->capacity;
     }
     if (pass->capture) {
         ptrdiff_t at = layer * w->B * c->n_head * w->T * (w->past + w->T);
@@ -361,6 +368,16 @@ static void block_in_place(walk *w, int layer, mg_tensor *x) {
     mg_tape_rewind(w->tape, mark);
 }
 
+static void check_cache(const mg_gpt_config *c, const mg_kv_cache *cache, ptrdiff_t B) {
+    MG_CHECK(B == 1, "gpt: a KV cache serves one sequence at a time, not %td", B);
+    MG_CHECK(mg_gpt_is_causal(c), "gpt: a KV cache serves a causal model; this one looks ahead");
+    MG_CHECK(cache->n_layer == c->n_layer && cache->capacity == c->block_size && cache->width == c->n_embd,
+             "gpt: the KV cache is for %d layers, %td tokens and width %td; the model has %d, %d and %d",
+             cache->n_layer, cache->capacity, cache->width, c->n_layer, c->block_size, c->n_embd);
+    MG_CHECK(cache->length >= 0 && cache->length <= cache->capacity, "gpt: the KV cache of %td tokens holds %td",
+             cache->capacity, cache->length);
+}
+
 mg_tensor *mg_gpt_forward(mg_gpt *gpt, mg_tape *tape, const int *ids, ptrdiff_t B, ptrdiff_t T,
                           const mg_gpt_pass *pass) {
     static const mg_gpt_pass plain;
@@ -368,10 +385,10 @@ mg_tensor *mg_gpt_forward(mg_gpt *gpt, mg_tape *tape, const int *ids, ptrdiff_t 
     mg_kv_cache *cache = w.pass->cache;
     mg_gpt_capture *capture = w.pass->capture;
     w.past = cache ? cache->length : 0;
-    MG_CHECK(B >= 1 && T >= 1 && w.past + T <= gpt->config.block_size,
-             "gpt: %td tokens behind %td do not fit the context of %d", T, w.past, gpt->config.block_size);
-    MG_CHECK(!cache || (B == 1 && mg_gpt_is_causal(&gpt->config)),
-             "gpt: a KV cache serves one sequence of a causal model");
+    if (cache) check_cache(&gpt->config, cache, B);
+    MG_CHECK(B >= 1, "gpt: a batch of %td sequences; it must have at least 1", B);
+    MG_CHECK(T >= 1 && T <= gpt->config.block_size - w.past, "gpt: %td tokens after %td do not fit the context of %d",
+             T, w.past, gpt->config.block_size);
     mg_tensor *x = embed(&w, ids);
     if (capture) capture->embedding = x;
     bool in_place = !capture && !mg_tape_is_recording(tape);

@@ -77,4 +77,16 @@ MG_API mg_tensor *mg_gpt_forward(mg_gpt *gpt, mg_tape *tape, const int *ids, ptr
 MG_API mg_tensor *mg_gpt_loss(mg_gpt *gpt, mg_tape *tape, const int *ids, const int *targets, ptrdiff_t B, ptrdiff_t T,
                               const mg_gpt_pass *pass, mg_real *row_loss);
 
+#ifndef MG_LIBRARY /* whose line a failure names: error.h */
+MG_CALLED_VOID(mg_gpt_set_lookahead, (gpt), (gpt, lookahead), mg_gpt *gpt, int lookahead)
+MG_CALLED(mg_tensor *, mg_gpt_forward, (gpt, tape, ids), (gpt, tape, ids, B, T, pass), mg_gpt *gpt, mg_tape *tape,
+          const int *ids, ptrdiff_t B, ptrdiff_t T, const mg_gpt_pass *pass)
+MG_CALLED(mg_tensor *, mg_gpt_loss, (gpt, tape, ids, targets), (gpt, tape, ids, targets, B, T, pass, row_loss),
+          mg_gpt *gpt, mg_tape *tape, const int *ids, const int *targets, ptrdiff_t B, ptrdiff_t T,
+          const mg_gpt_pass *pass, mg_real *row_loss)
+#define mg_gpt_set_lookahead(...) MG_AT(mg_gpt_set_lookahead, __VA_ARGS__)
+#define mg_gpt_forward(...) MG_AT(mg_gpt_forward, __VA_ARGS__)
+#define mg_gpt_loss(...) MG_AT(mg_gpt_loss, __VA_ARGS__)
+#endif
+
 #endif

@@ -41,7 +41,9 @@ void mg_kv_cache_clear(mg_kv_cache *cache) {
 
 void mg_kv_cache_copy(mg_kv_cache *to, const mg_kv_cache *from) {
     MG_CHECK(to->n_layer == from->n_layer && to->capacity == from->capacity && to->width == from->width,
-             "kv_cache: copied between caches of different models");
+             "kv_cache: one is for %d layers, %td tokens and width %td, the other for %d, %td and %td", to->n_layer,
+             to->capacity, to->width, from->n_layer, from->capacity, from->width);
+    if (to == from) return;
     for (int layer = 0; layer < from->n_layer; layer++) {
         ptrdiff_t at = layer * from->capacity * from->width;
         size_t bytes = (size_t)(from->length * from->width) * sizeof(mg_real);

@@ -21,4 +21,9 @@ MG_API void mg_kv_cache_clear(mg_kv_cache *cache);
 MG_API void mg_kv_cache_copy(mg_kv_cache *to, const mg_kv_cache *from);
 MG_API size_t mg_kv_cache_bytes(const mg_kv_cache *cache); /* 2 · L · T · C · sizeof(mg_real) */
 
+#ifndef MG_LIBRARY /* whose line a failure names: error.h */
+MG_CALLED_VOID(mg_kv_cache_copy, (to, from), (to, from), mg_kv_cache *to, const mg_kv_cache *from)
+#define mg_kv_cache_copy(...) MG_AT(mg_kv_cache_copy, __VA_ARGS__)
+#endif
+
 #endif

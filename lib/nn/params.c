@@ -10,7 +10,18 @@ static ptrdiff_t padded(ptrdiff_t n) {
     return mg_tile_count(n, unit) * unit;
 }
 
+static void check_specs(int n, const mg_param_spec *specs) {
+    MG_CHECK(n >= 0, "params: there are %d of them", n);
+    ptrdiff_t total = 0;
+    for (int i = 0; i < n; i++) {
+        ptrdiff_t size = mg_shape_size(specs[i].ndim, specs[i].dim);
+        MG_CHECK(size <= PTRDIFF_MAX / 16 - total, "params: more elements than memory can have");
+        total += padded(size);
+    }
+}
+
 mg_status mg_params_init(mg_params *params, int n, const mg_param_spec *specs, bool trainable, mg_error *error) {
+    check_specs(n, specs);
     *params = (mg_params){.n = n};
     params->param = mg_alloc_zero((size_t)n, sizeof(mg_param), "the table of parameters", error);
     if (!params->param) return MG_ERR_MEMORY;
@@ -18,7 +29,7 @@ mg_status mg_params_init(mg_params *params, int n, const mg_param_spec *specs, b
         mg_param *p = &params->param[i];
         snprintf(p->name, sizeof p->name, "%s", specs[i].name);
         p->tensor = (mg_tensor){.ndim = specs[i].ndim, .requires_grad = trainable, .leaf = true};
-        memcpy(p->tensor.dim, specs[i].dim, sizeof specs[i].dim);
+        memcpy(p->tensor.dim, specs[i].dim, (size_t)specs[i].ndim * sizeof specs[i].dim[0]);
         p->decay = specs[i].ndim > 1;
         p->offset = params->size;
         params->size += padded(mg_shape_size(specs[i].ndim, specs[i].dim));
@@ -58,6 +69,7 @@ ptrdiff_t mg_params_count(const mg_params *params) {
 }
 
 void mg_params_zero_grad(mg_params *params) {
+    MG_CHECK(params->grads, "params: these were made without gradients");
     memset(params->grads, 0, (size_t)params->size * sizeof(mg_real));
 }
 
@@ -83,6 +95,7 @@ double mg_params_grad_norm(const mg_params *params) {
     /* The partial sums live on the stack: a model of 2^31 parameters needs more tiles than that, so the tiles are taken
      * in rounds. */
     enum { ROUND = 1024 };
+    MG_CHECK(params->grads, "params: these were made without gradients");
     double total = 0, sum[ROUND];
     for (ptrdiff_t begin = 0; begin < params->size; begin += (ptrdiff_t)ROUND * TILE) {
         ptrdiff_t n = params->size - begin < (ptrdiff_t)ROUND * TILE ? params->size - begin : (ptrdiff_t)ROUND * TILE;

@@ -24,7 +24,7 @@ typedef struct mg_params {
 typedef struct mg_param_spec {
     char name[MG_PARAM_NAME];
     int ndim;
-    ptrdiff_t dim[2];
+    ptrdiff_t dim[MG_MAX_DIM];
 } mg_param_spec;
 
 /* All zeros. `trainable` false leaves out the gradients (grads is NULL, requires_grad false). */
@@ -35,5 +35,12 @@ MG_API ptrdiff_t mg_params_count(const mg_params *params);                  /* n
 MG_API void mg_params_zero_grad(mg_params *params);
 /* The global L2 norm of all gradients, summed in double in a fixed order. */
 MG_API double mg_params_grad_norm(const mg_params *params);
+
+#ifndef MG_LIBRARY /* whose line a failure names: error.h */
+MG_CALLED_VOID(mg_params_zero_grad, (params), (params), mg_params *params)
+MG_CALLED(double, mg_params_grad_norm, (params), (params), const mg_params *params)
+#define mg_params_zero_grad(...) MG_AT(mg_params_zero_grad, __VA_ARGS__)
+#define mg_params_grad_norm(...) MG_AT(mg_params_grad_norm, __VA_ARGS__)
+#endif
 
 #endif

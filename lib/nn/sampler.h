@@ -19,4 +19,14 @@ MG_API void mg_sampler_probabilities(const mg_sampler *sampler, const mg_real *l
 /* A token: a function of the probabilities and of (rng, index) alone. */
 MG_API int mg_sampler_draw(const double *probabilities, int n, mg_rng rng, uint64_t index);
 
+#ifndef MG_LIBRARY /* whose line a failure names: error.h */
+MG_CALLED_VOID(mg_sampler_probabilities, (sampler, logits, probabilities, order),
+               (sampler, logits, n, probabilities, order), const mg_sampler *sampler, const mg_real *logits, int n,
+               double *probabilities, int *order)
+MG_CALLED(int, mg_sampler_draw, (probabilities), (probabilities, n, rng, index), const double *probabilities, int n,
+          mg_rng rng, uint64_t index)
+#define mg_sampler_probabilities(...) MG_AT(mg_sampler_probabilities, __VA_ARGS__)
+#define mg_sampler_draw(...) MG_AT(mg_sampler_draw, __VA_ARGS__)
+#endif
+
 #endif

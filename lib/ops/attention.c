@@ -126,6 +126,10 @@ mg_tensor *(mg_attention)(mg_tape *tape, mg_tensor *qkv, const mg_attention_opti
     if (options->cached_keys) {
         MG_OP_CHECK(tape, &op, j.B == 1 && !mg_tape_wants(tape, 1, &qkv),
                     "a cache serves one sequence at a time and no backward; qkv is %s", mg_shape(qkv).text);
+        MG_OP_CHECK(tape, &op, options->cached_values, "the cache has keys but no values");
+        MG_OP_CHECK(tape, &op, options->cached >= 0 && options->cached + j.queries <= options->cache_capacity,
+                    "%td tokens after %td do not fit a cache of %td", j.queries, options->cached,
+                    options->cache_capacity);
         append_to_cache(&j);
     }
     mg_tensor *out = mg_tape_output(tape, 3, (ptrdiff_t[]){j.B, j.queries, j.C});

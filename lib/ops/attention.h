@@ -24,9 +24,9 @@ typedef struct mg_attention_options {
     mg_real scale;        /* of the scores: 1/sqrt(d_k), or 1 to see what happens without */
 
     /* Decoding: qkv holds the n tokens that follow the `cached` ones (B is 1). Their keys and values are appended to
-     * these (capacity, C) buffers, and the queries look at all of them. NULL: no cache. */
+     * these (cache_capacity, C) buffers, and the queries look at all of them. NULL: no cache. */
     mg_real *cached_keys, *cached_values;
-    ptrdiff_t cached;
+    ptrdiff_t cached, cache_capacity;
 
     mg_real dropout; /* of the weights; 0 is off */
     mg_rng dropout_rng;

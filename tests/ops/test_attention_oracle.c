@@ -236,6 +236,7 @@ static mg_tensor *decode(mg_tape *tape, const mg_tensor *qkv, shape s, ptrdiff_t
                                     .cached_keys = keys,
                                     .cached_values = values,
                                     .cached = cached,
+                                    .cache_capacity = s.T,
                                     .weights = weights};
     return mg_attention(tape, chunk, &options);
 }
