@@ -1,10 +1,9 @@
-/* The front door: one table of commands. Each command lives in the folder whose work it shows. */
+/* The front door: one table of commands, and what holds for all of them. */
 #define _GNU_SOURCE /* fopencookie, on_exit */
-#include "checkpoint_commands.h"
 #include "columns.h"
 #include "commands.h"
 #include "error.h"
-#include "experiment_commands.h"
+#include "wrap.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -14,22 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-typedef struct command {
-    const char *name, *help;
-    int (*run)(int argc, char **argv);
-} command;
-
-static const command commands[] = {
-    {"train", "Train a model, masked or not", mg_train_command},
-    {"generate", "Let a model write", mg_generate_command},
-    {"evaluate", "The loss of a checkpoint on data, by position", mg_evaluate_command},
-    {"logits", "The logits of a checkpoint for given ids, as CSV", mg_logits_command},
-    {"compare", "Two or more runs side by side", mg_compare_command},
-    {"inspect", "What is in a checkpoint, and whether it is whole", mg_inspect_command},
-    {"import", "GPT-2 weights into a checkpoint", mg_import_command},
-    {"lab", "Run an experiment, or list them all", mg_lab_command},
-    {"bench", "Time training and generation beside the machine's own best", mg_bench_command},
-    {NULL, NULL, NULL},
+static const mg_command *const commands[] = {
+    &mg_train_command,   &mg_generate_command, &mg_evaluate_command, &mg_logits_command, &mg_compare_command,
+    &mg_inspect_command, &mg_import_command,   &mg_lab_command,      &mg_bench_command,  NULL,
 };
 
 static char running[32] = "maskgrad"; /* and the command's name */
@@ -85,17 +71,18 @@ static void watch_output(void) {
 }
 
 static void print_commands(FILE *out) {
-    mg_print_wrapped(out, "", "",
+    mg_print_wrapped(out, mg_columns(out), "", "",
                      "Usage: maskgrad COMMAND [options]\n\nTrain a tiny GPT with and without the causal mask, and see "
                      "what the mask does.\n\nCommands:");
-    for (const command *c = commands; c->name; c++) {
+    for (const mg_command *const *at = commands; *at; at++) {
+        const mg_command *c = *at;
         char first[32];
         snprintf(first, sizeof first, "  %-10s ", c->name);
-        mg_print_wrapped(out, first, "             ", c->help);
+        mg_print_wrapped(out, mg_columns(out), first, "             ", c->help);
     }
-    mg_print_wrapped(out, "", "",
-                     "\n`maskgrad COMMAND --help` tells the options of a command.\n\nExit status: 0 done, 1 a check or "
-                     "the work failed, 2 wrong usage (the command line asks for what cannot be), 130 interrupted.");
+    mg_print_wrapped(out, mg_columns(out), "", "",
+                     "\n`maskgrad COMMAND --help` lists a command's options.\n\nExit status: 0 done, 1 a check or "
+                     "the work failed, 2 usage error, 130 interrupted.");
 }
 
 int main(int argc, char **argv) {
@@ -114,7 +101,8 @@ int main(int argc, char **argv) {
         puts("maskgrad " MASKGRAD_VERSION);
         return 0;
     }
-    for (const command *c = commands; c->name; c++) {
+    for (const mg_command *const *at = commands; *at; at++) {
+        const mg_command *c = *at;
         if (strcmp(argv[1], c->name) != 0) continue;
         snprintf(running, sizeof running, "maskgrad %s", c->name);
         return c->run(argc - 1, argv + 1);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -68,4 +69,34 @@ void mg_atomic_file_abandon(mg_atomic_file *file) {
     }
     mg_free(file->temporary);
     *file = (mg_atomic_file){.fd = -1};
+}
+
+mg_status mg_atomic_text_begin(mg_atomic_text *text, const char *path, mg_error *error) {
+    text->out = NULL;
+    snprintf(text->path, sizeof text->path, "%s", path);
+    mg_status status = mg_atomic_file_begin(&text->file, text->path, error);
+    if (status == MG_OK) {
+        int copy = dup(text->file.fd); /* fclose closes its own, the commit still needs one */
+        text->out = copy >= 0 ? fdopen(copy, "w") : NULL;
+        if (text->out) return MG_OK;
+        status = failed(path, "written", error);
+        if (copy >= 0) close(copy);
+    }
+    mg_atomic_file_abandon(&text->file);
+    return status;
+}
+
+mg_status mg_atomic_text_end(mg_atomic_text *text, mg_error *error) {
+    errno = 0;
+    bool lost = ferror(text->out) != 0;
+    if (fclose(text->out) == 0 && !lost) return mg_atomic_file_commit(&text->file, error);
+    mg_status status = mg_error_set(error, MG_ERR_IO, "'%s' cannot be written: %s", text->path,
+                                    errno ? strerror(errno) : "the disk took only a part");
+    mg_atomic_file_abandon(&text->file);
+    return status;
+}
+
+void mg_atomic_text_abandon(mg_atomic_text *text) {
+    fclose(text->out);
+    mg_atomic_file_abandon(&text->file);
 }

@@ -4,6 +4,8 @@
 
 #include "error.h"
 
+#include <stdio.h>
+
 /* Whether something that is not a regular file stands at `path`: MG_ERR_IO then. Renaming over a device would remove
  * it. */
 mg_status mg_atomic_file_check(const char *path, mg_error *error);
@@ -19,5 +21,16 @@ mg_status mg_atomic_file_begin(mg_atomic_file *file, const char *path, mg_error 
 /* Sync, rename to PATH, sync the folder. MG_ERR_IO: the old file is as it was and the temporary one is gone. */
 mg_status mg_atomic_file_commit(mg_atomic_file *file, mg_error *error);
 void mg_atomic_file_abandon(mg_atomic_file *file);
+
+/* The same as a stream, for texts. One that was begun is ended, or abandoned. */
+typedef struct mg_atomic_text {
+    FILE *out; /* to print to */
+    mg_atomic_file file;
+    char path[4096];
+} mg_atomic_text;
+mg_status mg_atomic_text_begin(mg_atomic_text *text, const char *path, mg_error *error);
+/* Commit; MG_ERR_IO also if anything that was printed did not reach the file. */
+mg_status mg_atomic_text_end(mg_atomic_text *text, mg_error *error);
+void mg_atomic_text_abandon(mg_atomic_text *text);
 
 #endif

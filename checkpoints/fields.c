@@ -1,4 +1,5 @@
 #include "fields.h"
+#include "h5.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -4,7 +4,6 @@
 #define MASKGRAD_FIELDS_H
 
 #include "checkpoint.h"
-#include "h5.h"
 
 typedef enum mg_field_type {
     MG_FIELD_INT,       /* int; an int64 in the file, as are the next three */
@@ -26,9 +25,10 @@ extern const mg_field mg_config_fields[];    /* of mg_gpt_config */
 extern const mg_field mg_train_fields[];     /* of mg_train_state */
 extern const mg_field mg_optimizer_fields[]; /* of mg_adamw */
 
-mg_status mg_fields_write(const mg_h5 *h5, const char *object, const mg_field *fields, const void *from);
+struct mg_h5; /* h5.h */
+mg_status mg_fields_write(const struct mg_h5 *h5, const char *object, const mg_field *fields, const void *from);
 /* A missing attribute, or a value that its member cannot hold, is an error. */
-mg_status mg_fields_read(const mg_h5 *h5, const char *object, const mg_field *fields, void *to);
+mg_status mg_fields_read(const struct mg_h5 *h5, const char *object, const mg_field *fields, void *to);
 
 /* The value of an integer field as it stands in the file; UINT64, HASH and DOUBLE are not among them. */
 int64_t mg_field_int(const mg_field *field, const void *from);

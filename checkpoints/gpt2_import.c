@@ -123,7 +123,7 @@ static mg_status check_weight(const job *j, const mg_weight *weight, const mg_pa
     if (fits(weight, spec)) return MG_OK;
     return mg_weights_error(&j->weights, "%s has the shape %s, but by config.json it should be %s",
                             quoted(weight->name).text, mg_weight_shape(weight).text,
-                            mg_h5_shape(spec->ndim, spec->dim).text);
+                            mg_dims(spec->ndim, spec->dim).text);
 }
 
 static mg_status check_missing(const job *j) {

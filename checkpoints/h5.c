@@ -30,12 +30,6 @@ mg_status mg_h5_error(const mg_h5 *h5, const char *format, ...) {
     return status;
 }
 
-mg_shape_text mg_h5_shape(int ndim, const ptrdiff_t *dim) {
-    mg_tensor x = {.ndim = ndim};
-    for (int i = 0; i < ndim && i < MG_MAX_DIM; i++) x.dim[i] = dim[i];
-    return mg_shape(&x);
-}
-
 hid_t mg_h5_disk_type(mg_h5_type type) {
     return type == MG_H5_FLOAT32 ? H5T_IEEE_F32LE : type == MG_H5_UINT8 ? H5T_STD_U8LE : H5T_STD_I64LE;
 }

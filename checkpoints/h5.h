@@ -79,8 +79,7 @@ mg_status mg_h5_describe_data(const mg_h5 *h5, const char *object, const char **
 /* Rows begin to end - 1 of a dataset of floating-point numbers, counted along its first dimension. */
 mg_status mg_h5_read_rows(const mg_h5 *h5, const char *object, ptrdiff_t begin, ptrdiff_t end, mg_real *to);
 
-/* Between the files of this wrapper: the name of a shape, the types, and why the last call of HDF5's failed. */
-mg_shape_text mg_h5_shape(int ndim, const ptrdiff_t *dim);
+/* Between the files of this wrapper: the types, and why the last call of HDF5's failed. */
 hid_t mg_h5_disk_type(mg_h5_type type);
 hid_t mg_h5_memory_type(mg_h5_type type);
 typedef struct mg_h5_reason {

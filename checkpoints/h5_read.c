@@ -194,7 +194,7 @@ static mg_status check_shape(const mg_h5 *h5, const char *object, hid_t set, int
     int rank = read_shape(set, found);
     if (rank == ndim && memcmp(found, dim, (size_t)ndim * sizeof *dim) == 0) return MG_OK;
     return mg_h5_error(h5, "the dataset %s has the shape %s, but the configuration needs %s", object,
-                       rank < 0 ? "of something else" : mg_h5_shape(rank, found).text, mg_h5_shape(ndim, dim).text);
+                       rank < 0 ? "of something else" : mg_dims(rank, found).text, mg_dims(ndim, dim).text);
 }
 
 static mg_status check_open(const mg_h5 *h5, const char *object, hid_t set, mg_h5_type type, int ndim,

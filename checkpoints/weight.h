@@ -13,5 +13,6 @@ typedef struct mg_weight {
     ptrdiff_t dim[MG_MAX_DIM]; /* the first MG_MAX_DIM of ndim */
     uint64_t begin, end;       /* safetensors: its bytes, counted from the first of all data */
 } mg_weight;
+mg_shape_text mg_weight_shape(const mg_weight *weight);
 
 #endif

@@ -31,7 +31,6 @@ static inline mg_status mg_weights_read(const mg_weights *weights, const mg_weig
 }
 /* Fill the error, as mg_refuse_file does, and return MG_ERR_FORMAT. */
 mg_status mg_weights_error(const mg_weights *weights, const char *format, ...) MG_PRINTF(2, 3);
-mg_shape_text mg_weight_shape(const mg_weight *weight);
 
 /* What git leaves where a large file was not fetched: MG_ERR_FORMAT that says so. MG_ERR_IO for what cannot be read. */
 mg_status mg_refuse_lfs_pointer(const char *path, mg_error *error);

@@ -1,14 +1,14 @@
 # What others get: the program, and libmaskgrad (static, or shared with BUILD_SHARED_LIBS) with its headers, for
 # find_package(maskgrad) and for pkg-config.
-include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(rooms core ops nn check)
 list(TRANSFORM rooms PREPEND lib/)
-list(APPEND rooms datasets checkpoints)
+list(APPEND rooms datasets checkpoints trainers)
 
 add_library(libmaskgrad $<TARGET_OBJECTS:mg_core> $<TARGET_OBJECTS:mg_ops> $<TARGET_OBJECTS:mg_nn>
-                        $<TARGET_OBJECTS:mg_check> $<TARGET_OBJECTS:mg_datasets> $<TARGET_OBJECTS:mg_checkpoints>)
+                        $<TARGET_OBJECTS:mg_check> $<TARGET_OBJECTS:mg_datasets> $<TARGET_OBJECTS:mg_checkpoints>
+                        $<TARGET_OBJECTS:mg_trainers>)
 set_target_properties(libmaskgrad PROPERTIES OUTPUT_NAME maskgrad EXPORT_NAME maskgrad LINKER_LANGUAGE C
     VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 target_link_libraries(libmaskgrad PRIVATE $<BUILD_INTERFACE:maskgrad_build> BLAS::BLAS Threads::Threads csv::csv

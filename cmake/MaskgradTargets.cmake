@@ -58,10 +58,14 @@ if(MASKGRAD_FUZZ)
 endif()
 
 # maskgrad_library(NAME DIR folder [USES targets below] [SYSTEM libraries that only this folder includes])
-# makes NAME of the folder's .c files, and NAME_f64, the same in double precision.
+# makes NAME of the .c files in the folder (of labs, in the folders inside it too), and NAME_f64, the same in double precision.
 function(maskgrad_library name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "DIR" "USES;SYSTEM")
     file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${arg_DIR}/*.c)
+    if(arg_DIR STREQUAL "experiments/labs") # a lab is one file, or one folder
+        file(GLOB inner CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${arg_DIR}/*/*.c)
+        list(APPEND sources ${inner})
+    endif()
     if(NOT sources)
         file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/empty.c CONTENT "typedef int maskgrad_empty;\n")
         set(sources ${PROJECT_BINARY_DIR}/empty.c)

@@ -10,7 +10,7 @@ typedef struct mg_data_options {
     const char *column;            /* of a CSV whose rows are documents */
     const char *merges;            /* for "gpt2": merges.txt */
     double validation;             /* the last share of the tokens, 0.1; 0: validate on the training tokens */
-    ptrdiff_t grammar_size;        /* words to draw from a grammar; 1,000,000 */
+    int64_t grammar_size;          /* words to draw from a grammar; 1,000,000 */
     uint64_t seed;                 /* of that draw */
     const mg_tokenizer *tokenizer; /* not NULL: of an existing model, used instead of tokens and merges */
 } mg_data_options;

@@ -193,3 +193,23 @@ mg_status mg_tokenizer_decode(const mg_tokenizer *t, const int *ids, size_t n_id
     *length = at;
     return MG_OK;
 }
+
+static int find_token(const mg_tokenizer *tokenizer, const char *bytes) {
+    size_t length = strlen(bytes);
+    for (int id = 0; id < mg_tokenizer_size(tokenizer); id++) {
+        mg_token token = mg_tokenizer_token(tokenizer, id);
+        if (token.length == length && memcmp(token.bytes, bytes, length) == 0) return id;
+    }
+    return 0;
+}
+
+int mg_tokenizer_start_id(const mg_tokenizer *tokenizer) {
+    switch (mg_tokenizer_get_kind(tokenizer)) {
+    case MG_TOKENIZER_GPT2: return find_token(tokenizer, "<|endoftext|>");
+    case MG_TOKENIZER_GRAMMAR: return find_token(tokenizer, ".");
+    case MG_TOKENIZER_CHAR:
+    case MG_TOKENIZER_WORD: return find_token(tokenizer, "\n");
+    case MG_TOKENIZER_NONE: break;
+    }
+    return 0;
+}

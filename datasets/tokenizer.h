@@ -45,4 +45,8 @@ MG_API mg_status mg_tokenizer_decode(const mg_tokenizer *tokenizer, const int *i
 /* What to print between the text so far and this token: " " for a grammar's words (none before the first), else "". */
 MG_API const char *mg_tokenizer_separator(const mg_tokenizer *tokenizer, int previous_id, int id);
 
+/* The id after which a text begins when there is no prompt: GPT-2's end of text, the "." of a grammar, a line feed, or
+ * else id 0. */
+MG_API int mg_tokenizer_start_id(const mg_tokenizer *tokenizer);
+
 #endif

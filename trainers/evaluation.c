@@ -1,5 +1,4 @@
 #include "evaluation.h"
-#include "interrupt.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -100,7 +99,8 @@ static void forward_batch(mg_gpt *gpt, mg_tape *tape, workspace *w, ptrdiff_t B,
 }
 
 mg_status mg_evaluate(mg_gpt *gpt, mg_tape *tape, const mg_corpus *corpus, mg_split split, int n_batches,
-                      ptrdiff_t batch_size, uint64_t seed, mg_evaluation *evaluation, mg_error *error) {
+                      ptrdiff_t batch_size, uint64_t seed, const mg_stop *stop, mg_evaluation *evaluation,
+                      mg_error *error) {
     ptrdiff_t B = batch_size, T = mg_gpt_get_config(gpt)->block_size;
     *evaluation = (mg_evaluation){.n_positions = T, .n_windows = (ptrdiff_t)n_batches * B};
     mg_evaluation e = *evaluation;
@@ -121,8 +121,8 @@ mg_status mg_evaluate(mg_gpt *gpt, mg_tape *tape, const mg_corpus *corpus, mg_sp
     gap_sums sums = {0, 0};
     mg_tape_record(tape, false);
     for (int batch = 0; batch < n_batches; batch++) {
-        if (mg_interrupt_asked()) {
-            status = mg_error_set(error, MG_ERR_STATE, "the evaluation was broken off");
+        if (stop && stop->asked(stop->user)) {
+            status = mg_error_set(error, MG_ERR_STOPPED, "the evaluation was interrupted");
             break;
         }
         mg_rng rng = {seed, MG_STREAM_EVAL, (uint32_t)batch};

@@ -1,5 +1,6 @@
 #include "trainer.h"
 #include "clock.h"
+#include "train_settings.h"
 
 #include <math.h>
 #include <string.h>
@@ -210,10 +211,10 @@ int64_t mg_trainer_steps_done(const mg_trainer *trainer) {
     return trainer->adamw.step;
 }
 
-mg_status mg_trainer_evaluate(mg_trainer *trainer, mg_split split, int n_batches, mg_evaluation *evaluation,
-                              mg_error *error) {
+mg_status mg_trainer_evaluate(mg_trainer *trainer, mg_split split, int n_batches, const mg_stop *stop,
+                              mg_evaluation *evaluation, mg_error *error) {
     return mg_evaluate(trainer->gpt, trainer->tape, trainer->corpus, split, n_batches, trainer->options.batch_size,
-                       trainer->options.seed, evaluation, error);
+                       trainer->options.seed, stop, evaluation, error);
 }
 
 /* ---- Looking in ---- */
@@ -280,34 +281,40 @@ mg_status mg_trainer_take_weights(mg_trainer *trainer, const mg_checkpoint *chec
     return MG_OK;
 }
 
-/* The name of the first thing that makes the checkpoint another run's; NULL if there is none. */
-static const char *difference(const mg_train_options *o, uint64_t data_hash, const mg_checkpoint *checkpoint) {
+/* The options of the run that a checkpoint was saved by: all that its file says of them, and the rest from `o`. */
+static mg_train_options options_of(const mg_checkpoint *checkpoint, const mg_train_options *o) {
     const mg_train_state *train = &checkpoint->train;
-    const mg_gpt_config *model = mg_gpt_get_config(checkpoint->gpt);
-    if (!checkpoint->adamw) return "the optimiser's state, which it does not have";
-    if (train->data_hash != data_hash) return "the data";
-    if (train->seed != o->seed) return "--seed";
-    if (train->batch_size != o->batch_size) return "--batch-size";
-    if (train->grad_accum != o->grad_accum) return "--grad-accum";
-    if (train->grad_clip != o->grad_clip) return "--grad-clip";
-    if (train->schedule.lr != o->schedule.lr) return "--lr";
-    if (train->schedule.min_lr != o->schedule.min_lr) return "--min-lr";
-    if (train->schedule.warmup_iters != o->schedule.warmup_iters) return "--warmup-iters";
-    if (train->schedule.decay_iters != o->schedule.decay_iters) return "--lr-decay-iters";
-    if (checkpoint->adamw->beta1 != o->beta1) return "--beta1";
-    if (checkpoint->adamw->beta2 != o->beta2) return "--beta2";
-    if (checkpoint->adamw->weight_decay != o->weight_decay) return "--weight-decay";
-    if (model->lookahead != o->model.lookahead) return "--lookahead";
-    if (model->leak_layer != o->model.leak_layer) return "--leak";
-    if (model->scale != o->model.scale) return "--no-scale";
-    if (model->dropout != o->model.dropout) return "--dropout";
-    return NULL;
+    mg_train_options saved = *o;
+    saved.model = *mg_gpt_get_config(checkpoint->gpt);
+    saved.batch_size = train->batch_size;
+    saved.grad_accum = train->grad_accum;
+    saved.schedule = train->schedule;
+    saved.grad_clip = train->grad_clip;
+    saved.seed = train->seed;
+    saved.beta1 = checkpoint->adamw->beta1;
+    saved.beta2 = checkpoint->adamw->beta2;
+    saved.weight_decay = checkpoint->adamw->weight_decay;
+    return saved;
+}
+
+static mg_status check_same_run(const mg_trainer *trainer, const mg_checkpoint *checkpoint, mg_error *error) {
+    static const char NOT_THIS_RUNS[] = "the checkpoint is not this run's";
+    if (!checkpoint->adamw)
+        return mg_error_set(error, MG_ERR_INPUT, "%s: it has no optimizer state", NOT_THIS_RUNS);
+    if (checkpoint->train.data_hash != trainer->corpus->hash)
+        return mg_error_set(error, MG_ERR_INPUT, "%s: it was trained on other data", NOT_THIS_RUNS);
+    mg_train_options saved = options_of(checkpoint, &trainer->options);
+    const mg_setting *differs = mg_settings_conflict(mg_train_settings, &saved, &trainer->options);
+    if (!differs) return MG_OK;
+    char was[256], is[256];
+    mg_setting_format(differs, &saved, was, sizeof was);
+    mg_setting_format(differs, &trainer->options, is, sizeof is);
+    return mg_error_set(error, MG_ERR_INPUT, "%s: its %s is %s, the run's is %s", NOT_THIS_RUNS, differs->name, was, is);
 }
 
 mg_status mg_trainer_restore(mg_trainer *trainer, const mg_checkpoint *checkpoint, mg_error *error) {
-    const char *what = difference(&trainer->options, trainer->corpus->hash, checkpoint);
-    if (what) return mg_error_set(error, MG_ERR_INPUT, "the checkpoint is not this run's: it differs in %s", what);
-    mg_status status = mg_trainer_take_weights(trainer, checkpoint, error);
+    mg_status status = check_same_run(trainer, checkpoint, error);
+    if (status == MG_OK) status = mg_trainer_take_weights(trainer, checkpoint, error);
     if (status != MG_OK) return status;
     size_t bytes = (size_t)trainer->adamw.size * sizeof(mg_real);
     memcpy(trainer->adamw.m, checkpoint->adamw->m, bytes);

@@ -27,9 +27,9 @@ typedef struct mg_train_options {
 } mg_train_options;
 
 /* nanoGPT's, at the size of a toy; one table in trainer.c. */
-mg_train_options mg_train_defaults(void);
+MG_API mg_train_options mg_train_defaults(void);
 /* Put numbers in the places of "NaN: lr / 10" and "-1: max_iters". */
-void mg_train_options_resolve(mg_train_options *options);
+MG_API void mg_train_options_resolve(mg_train_options *options);
 
 typedef struct mg_step {
     int64_t step; /* which one: how many were done before it */
@@ -44,33 +44,33 @@ typedef struct mg_trainer mg_trainer;
 
 /* Checked, allocated, initialised from the seed. Borrows the corpus. MG_ERR_INPUT if a step would take more memory than
  * the machine has, with the flag that is too large, the need and what there is. */
-mg_status mg_trainer_new(mg_trainer **trainer, const mg_train_options *options, const mg_corpus *corpus,
+MG_API mg_status mg_trainer_new(mg_trainer **trainer, const mg_train_options *options, const mg_corpus *corpus,
                          mg_error *error);
-void mg_trainer_free(mg_trainer *trainer);
+MG_API void mg_trainer_free(mg_trainer *trainer);
 
 /* One update. A loss or a gradient norm that is not finite stops before the update, with MG_ERR_STATE and a sentence;
  * *step is filled all the same, and the parameters are those of the last good step. */
-mg_status mg_trainer_step(mg_trainer *trainer, mg_step *step, mg_error *error);
-int64_t mg_trainer_steps_done(const mg_trainer *trainer);
+MG_API mg_status mg_trainer_step(mg_trainer *trainer, mg_step *step, mg_error *error);
+MG_API int64_t mg_trainer_steps_done(const mg_trainer *trainer);
 /* The mean loss over n_batches batches of windows: the same windows at each call. Changes nothing of the run. */
-mg_status mg_trainer_evaluate(mg_trainer *trainer, mg_split split, int n_batches, mg_evaluation *evaluation,
-                              mg_error *error);
+MG_API mg_status mg_trainer_evaluate(mg_trainer *trainer, mg_split split, int n_batches, const mg_stop *stop,
+                              mg_evaluation *evaluation, mg_error *error);
 
-mg_gpt *mg_trainer_model(mg_trainer *trainer);
-mg_tape *mg_trainer_tape(mg_trainer *trainer);                         /* empty between steps */
-const mg_train_options *mg_trainer_options(const mg_trainer *trainer); /* resolved, with the vocabulary's size */
+MG_API mg_gpt *mg_trainer_model(mg_trainer *trainer);
+MG_API mg_tape *mg_trainer_tape(mg_trainer *trainer);                         /* empty between steps */
+MG_API const mg_train_options *mg_trainer_options(const mg_trainer *trainer); /* resolved, with the vocabulary's size */
 /* The windows of the step that was done last: batch_size * grad_accum * block_size ids and their targets. */
-void mg_trainer_batch(const mg_trainer *trainer, const int **ids, const int **targets);
-const mg_corpus *mg_trainer_corpus(const mg_trainer *trainer);
+MG_API void mg_trainer_batch(const mg_trainer *trainer, const int **ids, const int **targets);
+MG_API const mg_corpus *mg_trainer_corpus(const mg_trainer *trainer);
 /* Remember a validation loss; the lowest goes into checkpoints. */
-void mg_trainer_note_loss(mg_trainer *trainer, double validation_loss);
+MG_API void mg_trainer_note_loss(mg_trainer *trainer, double validation_loss);
 
 /* What a checkpoint holds. It borrows from the trainer: save it, do not free it. */
-mg_checkpoint mg_trainer_checkpoint(mg_trainer *trainer);
+MG_API mg_checkpoint mg_trainer_checkpoint(mg_trainer *trainer);
 /* Go on where the checkpoint was made: its weights, moments and step. MG_ERR_INPUT if the two are not the same run,
  * with what differs. */
-mg_status mg_trainer_restore(mg_trainer *trainer, const mg_checkpoint *checkpoint, mg_error *error);
+MG_API mg_status mg_trainer_restore(mg_trainer *trainer, const mg_checkpoint *checkpoint, mg_error *error);
 /* Start from its weights alone, at step 0. MG_ERR_INPUT if the shapes differ. */
-mg_status mg_trainer_take_weights(mg_trainer *trainer, const mg_checkpoint *checkpoint, mg_error *error);
+MG_API mg_status mg_trainer_take_weights(mg_trainer *trainer, const mg_checkpoint *checkpoint, mg_error *error);
 
 #endif

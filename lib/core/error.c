@@ -49,6 +49,7 @@ const char *mg_status_name(mg_status status) {
     case MG_ERR_FORMAT: return "format";
     case MG_ERR_INPUT: return "input";
     case MG_ERR_STATE: return "state";
+    case MG_ERR_STOPPED: return "stopped";
     }
     return "unknown";
 }

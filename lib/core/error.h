@@ -28,7 +28,8 @@ typedef enum mg_status {
     MG_ERR_IO,     /* the system refused: missing file, no permission, full disk */
     MG_ERR_FORMAT, /* a file's content is not what it should be */
     MG_ERR_INPUT,  /* a value given by the user is out of range or does not fit the rest */
-    MG_ERR_STATE   /* the request makes sense, but not for this model, run or cache */
+    MG_ERR_STATE,  /* the request makes sense, but not for this model, run or cache */
+    MG_ERR_STOPPED /* the caller asked for a stop in the middle */
 } mg_status;
 
 typedef struct mg_error {
@@ -45,7 +46,7 @@ typedef struct mg_count_text {
     char text[64];
 } mg_count_text;
 MG_API mg_count_text mg_count(int64_t n, const char *noun);
-/* The short name of a status, for logs and tests: "ok", "memory", "io", "format", "input", "state". */
+/* The short name of a status, for logs and tests: "ok", "memory", "io", "format", "input", "state", "stopped". */
 MG_API const char *mg_status_name(mg_status status);
 
 typedef enum mg_failure {

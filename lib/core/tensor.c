@@ -38,3 +38,9 @@ mg_shape_text mg_shape(const mg_tensor *x) {
     snprintf(shape.text + used, sizeof shape.text - used, ")");
     return shape;
 }
+
+mg_shape_text mg_dims(int ndim, const ptrdiff_t *dim) {
+    mg_tensor x = {.ndim = ndim};
+    for (int i = 0; i < ndim && i < MG_MAX_DIM; i++) x.dim[i] = dim[i];
+    return mg_shape(&x);
+}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The house rules of CONTRIBUTING.md, proven: an upward include does not compile, third-party headers are where its table
-# says, and no include climbs out of its folder.
+# says, no include climbs out of its folder, none runs in a circle, and the library keeps to itself.
 set -euo pipefail
 build=$(dirname "$1")
 source=$2
@@ -15,7 +15,8 @@ complain() {
 }
 
 compiler=$(sed -n 's/^CMAKE_C_COMPILER:.*=//p' "$build/CMakeCache.txt")
-rooms=(lib/core lib/ops lib/nn lib/check datasets checkpoints trainers experiments)
+rooms=(lib/core lib/ops lib/nn lib/check datasets checkpoints trainers trainers/run experiments/frame experiments/shared
+    experiments/labs commands)
 
 include_path() { # ROOM: what its own files are compiled with
     local file
@@ -51,18 +52,18 @@ for ((i = 0; i < ${#rooms[@]}; i++)); do
         done
     done
 done
-[ "$checked" -gt 50 ] || complain "only $checked pairs of rooms were tried"
+[ "$checked" -gt 100 ] || complain "only $checked pairs of rooms were tried"
 
 # The same for one pair by name, so that what is tested can be read.
 compiles gpt.h "$(include_path lib/core)" && complain "lib/core can include gpt.h"
 compiles gpt.h "$(include_path lib/nn)" || complain "lib/nn cannot include gpt.h"
 
-# Third parties: the rows of CONTRIBUTING.md that mention a header name its rooms, and behind "shared with" a file elsewhere.
+# Third parties: the rows of CONTRIBUTING.md that mention a header name its rooms, and after "shared with" files elsewhere.
 for header in cblas.h pthread.h Random123 csv.h pcre2.h hdf5.h jansson.h argp.h; do
     name=${header//./\\.}
     rows=$(grep -E "^\| [a-z/]+ \|.*\b$name" CONTRIBUTING.md) || complain "CONTRIBUTING.md has no room for $header"
-    allowed="$(cut -d'|' -f2 <<<"$rows" | sed 's,[ ]*$,/,') $(sed -nE "s,.*$name \(shared with ([a-z/_]+).*,\1,p" <<<"$rows")"
-    users=$(grep -rlE "#include <$name" --include='*.[ch]' lib datasets checkpoints trainers experiments main.c) ||
+    allowed="$(cut -d'|' -f2 <<<"$rows" | sed 's,[ ]*$,/,') $(sed -nE "s,.*$name \(shared with ([^)]+)\).*,\1,p" <<<"$rows" | tr -d ,)"
+    users=$(grep -rlE "#include <$name" --include='*.[ch]' lib datasets checkpoints trainers experiments commands main.c) ||
         complain "$header is included nowhere: CONTRIBUTING.md is out of date"
     for user in $users; do
         fits=0
@@ -71,8 +72,27 @@ for header in cblas.h pthread.h Random123 csv.h pcre2.h hdf5.h jansson.h argp.h;
     done
 done
 
-if grep -rnE '#include "[^"]*/' --include='*.[ch]' lib datasets checkpoints trainers experiments main.c; then
+if grep -rnE '#include "[^"]*/' --include='*.[ch]' lib datasets checkpoints trainers experiments commands main.c; then
     complain "headers are included by their bare name"
+fi
+
+# No two files include each other in a circle: tsort names the files of one.
+includes=$(cd "$source" && grep -roE '^#include "[a-z0-9_]+\.h"' --include='*.h' lib datasets checkpoints trainers experiments commands |
+    sed -E 's,^.*/([a-z0-9_]+\.h):#include "(.*)",\1 \2,')
+[ "$(wc -l <<<"$includes")" -gt 50 ] || complain "the includes of headers were not found"
+tsort <<<"$includes" >/dev/null 2>"$work/circle" || complain "headers include each other in a circle: $(cat "$work/circle")"
+# A bare name has to be one file's.
+twice=$(git ls-files -- '*.h' ':!tests' 2>/dev/null | sed 's,.*/,,' | sort | uniq -d)
+[ -z "$twice" ] || complain "two headers have one name: $twice"
+
+# Nothing in the library prints, exits, asks the terminal or parses a command line. (The default failure handler says why
+# it aborts, on stderr; mg_print prints to the caller's FILE.)
+library=$build/libmaskgrad.a
+[ -e "$library" ] || library=$build/libmaskgrad.so
+nm -u -P "$library" 2>/dev/null | cut -d' ' -f1 | sort -u >"$work/symbols"
+grep -qx malloc "$work/symbols" || grep -qx 'posix_memalign\|aligned_alloc\|mmap' "$work/symbols" || complain "no symbols read from $library"
+if grep -E '^(argp_.*|getopt.*|_?exit|_Exit|quick_exit|stdout|printf|puts|putchar|perror|isatty|ioctl|tc[gs]etattr|sigaction|signal)(@|$)' "$work/symbols"; then
+    complain "the library uses these, which only the program may"
 fi
 
 [ "$wrong" -eq 0 ] && echo "$checked pairs of rooms, and eight third-party headers, are in order"

@@ -1,6 +1,10 @@
 /* A run in memory: what may change its numbers, and what may not. */
 #include "fixture.h"
 #include "parallel.h"
+#include "train_settings.h"
+
+#include <stdlib.h>
+#include <unistd.h>
 
 static void assert_same_weights(mg_trainer *a, mg_trainer *b) {
     const mg_params *p = mg_gpt_params(mg_trainer_model(a)), *q = mg_gpt_params(mg_trainer_model(b));
@@ -15,9 +19,9 @@ static void test_it_learns(void **state) {
     options.max_iters = 200;
     mg_trainer *trainer = fixture_trainer(&options, corpus);
     mg_evaluation before, after;
-    assert_ok(mg_trainer_evaluate(trainer, MG_VALIDATION, 8, &before, &fixture_error));
+    assert_ok(mg_trainer_evaluate(trainer, MG_VALIDATION, 8, NULL, &before, &fixture_error));
     for (int i = 0; i < 200; i++) fixture_step(trainer);
-    assert_ok(mg_trainer_evaluate(trainer, MG_VALIDATION, 8, &after, &fixture_error));
+    assert_ok(mg_trainer_evaluate(trainer, MG_VALIDATION, 8, NULL, &after, &fixture_error));
     assert_close(before.loss, log(33), 0.1); /* a new model guesses */
     assert_less(after.loss, before.loss - 1);
     assert_less(after.floor, after.loss);
@@ -59,8 +63,8 @@ static void test_evaluating_changes_nothing(void **state) {
     mg_trainer *often = fixture_trainer(&options, corpus), *never = fixture_trainer(&options, corpus);
     for (int i = 0; i < 5; i++) {
         mg_evaluation one, two;
-        assert_ok(mg_trainer_evaluate(often, MG_VALIDATION, 2, &one, &fixture_error));
-        assert_ok(mg_trainer_evaluate(often, MG_VALIDATION, 2, &two, &fixture_error));
+        assert_ok(mg_trainer_evaluate(often, MG_VALIDATION, 2, NULL, &one, &fixture_error));
+        assert_ok(mg_trainer_evaluate(often, MG_VALIDATION, 2, NULL, &two, &fixture_error));
         assert_memory_equal(one.position_loss, two.position_loss, (size_t)one.n_positions * sizeof(double));
         mg_evaluation_free(&one);
         mg_evaluation_free(&two);
@@ -130,38 +134,89 @@ static void test_restored_goes_on(void **state) {
     mg_corpus_free(corpus);
 }
 
-static void refuses(const mg_corpus *corpus, const mg_checkpoint *checkpoint, mg_train_options options,
+/* Each setting that defines a run, with another value than the first run's. */
+static const char *const other_values[][2] = {
+    {"n-layer", "3"},
+    {"n-head", "4"},
+    {"n-embd", "32"},
+    {"block-size", "7"},
+    {"dropout", "0.1"},
+    {"init-std", "0.03"},
+    {"lookahead", "1"},
+    {"attn-init-std", "1"},
+    {"leak", "0.1:3"},
+    {"no-scale", "false"},
+    {"no-output-projection", "false"},
+    {"batch-size", "5"},
+    {"grad-accum", "2"},
+    {"lr", "0.02"},
+    {"min-lr", "0.0005"},
+    {"warmup-iters", "3"},
+    {"lr-decay-iters", "9"},
+    {"weight-decay", "0.2"},
+    {"beta1", "0.8"},
+    {"beta2", "0.999"},
+    {"grad-clip", "0.5"},
+    {"seed", "1338"},
+};
+enum { N_OTHER_VALUES = sizeof other_values / sizeof *other_values };
+
+static const char *other_value(const char *name) {
+    for (int i = 0; i < N_OTHER_VALUES; i++)
+        if (strcmp(other_values[i][0], name) == 0) return other_values[i][1];
+    fail_msg("no other value for the setting %s: a checkpoint that differs in it would pass for the run's", name);
+    return NULL;
+}
+
+static void refuses(const mg_corpus *corpus, const mg_checkpoint *checkpoint, const mg_train_options *options,
                     const char *name) {
-    mg_trainer *trainer = fixture_trainer(&options, corpus);
+    mg_trainer *trainer = fixture_trainer(options, corpus);
     assert_int_equal(mg_trainer_restore(trainer, checkpoint, &fixture_error), MG_ERR_INPUT);
     assert_says(fixture_error.message, name);
+    assert_int_equal(mg_trainer_steps_done(trainer), 0);
     mg_trainer_free(trainer);
 }
 
+/* The checkpoint comes from a file: what defines a run is in it, each setting. */
 static void test_another_runs_checkpoint_is_refused(void **state) {
     (void)state;
     mg_corpus *corpus = fixture_corpus();
-    const mg_train_options options = fixture_options();
-    mg_trainer *first = fixture_trainer(&options, corpus);
-    mg_checkpoint checkpoint = mg_trainer_checkpoint(first);
-    mg_train_options other = options;
-    other.seed++;
-    refuses(corpus, &checkpoint, other, "--seed");
-    other = options;
-    other.schedule.lr *= 2;
-    refuses(corpus, &checkpoint, other, "--lr");
-    other = options;
-    other.beta2 = 0.5;
-    refuses(corpus, &checkpoint, other, "--beta2");
-    other = options;
-    other.model.lookahead = 1;
-    refuses(corpus, &checkpoint, other, "--lookahead");
-    other = options;
-    other.model.n_embd = 32;
-    refuses(corpus, &checkpoint, other, "wte");
-    checkpoint.train.data_hash++;
-    refuses(corpus, &checkpoint, options, "the data");
+    mg_train_options options = fixture_options();
+    mg_train_options_resolve(&options);
+    options.model.leak_layer = options.model.leak_head = 0; /* a leak to differ from */
+    options.model.leak_lookahead = 1;
+    mg_trainer *first = fixture_trainer(&options, corpus), *same = fixture_trainer(&options, corpus);
+    fixture_step(first);
+    char path[] = "/tmp/maskgrad-test-XXXXXX";
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    mg_checkpoint saved = mg_trainer_checkpoint(first), loaded;
+    assert_ok(mg_checkpoint_save(path, &saved, &fixture_error));
+    assert_ok(mg_checkpoint_load(path, true, &loaded, &fixture_error));
+    close(file);
+    unlink(path);
+    assert_ok(mg_trainer_restore(same, &loaded, &fixture_error));
+
+    mg_setting_cursor at = {0};
+    int n = 0;
+    for (const mg_setting *s; (s = mg_setting_next(&at, mg_train_settings));) {
+        mg_train_options other = options;
+        if (s->role != MG_ROLE_FIXED) continue;
+        assert_ok(mg_setting_set(s, (char *)&other + at.base, other_value(s->name), &fixture_error));
+        refuses(corpus, &loaded, &other, s->name);
+        n++;
+    }
+    assert_int_equal(n, N_OTHER_VALUES);
+
+    mg_adamw *adamw = loaded.adamw;
+    loaded.adamw = NULL;
+    refuses(corpus, &loaded, &options, "optimizer");
+    loaded.adamw = adamw;
+    loaded.train.data_hash++;
+    refuses(corpus, &loaded, &options, "data");
+    mg_checkpoint_free(&loaded);
     mg_trainer_free(first);
+    mg_trainer_free(same);
     mg_corpus_free(corpus);
 }
 

@@ -1,0 +1,15 @@
+/* What the terminal can show. */
+#ifndef MASKGRAD_COLUMNS_H
+#define MASKGRAD_COLUMNS_H
+
+#include "lab.h"
+
+#include <stdio.h>
+
+/* The columns to write in: the environment's COLUMNS if it is a number, or else those of the terminal that `file`,
+ * stdout or stderr, is; at least 20, at most LAB_COLUMNS. */
+int mg_columns(FILE *file);
+bool mg_terminal_utf8(void);   /* the locale's characters are UTF-8 */
+bool mg_terminal_colour(void); /* stdout is a terminal that knows colours, and NO_COLOR is not set */
+
+#endif

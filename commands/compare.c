@@ -1,0 +1,240 @@
+/* The command `compare`: the numbers of two or more runs, and their curves in one picture. */
+#include "compare.h"
+#include "columns.h"
+#include "commands.h"
+#include "flags.h"
+#include "lab_private.h"
+#include "utf8.h"
+#include "wrap.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_RUNS = 100 };
+
+static const mg_command_line line = {
+    .name = "compare",
+    .arguments = "RUN RUN...",
+    .min_arguments = 2,
+    .max_arguments = MAX_RUNS,
+    .doc = "Two or more run folders side by side: how they ended, where they part, in which settings they differ, and "
+           "their curves in one picture.",
+};
+
+typedef struct compare_options {
+    const char *out_dir;
+} compare_options;
+
+#define ROWS_OF compare_options
+#include "flag_rows.h"
+static const mg_setting flags[] = {
+    {.name = "out-dir", .also = "o", TEXT(out_dir, "DIR"), .help = "Folder for the picture and its numbers"},
+    {0},
+};
+
+/* ---- Tables ---- */
+
+static int widest(const mg_run_record *records, int n) {
+    int width = (int)strlen("setting");
+    for (int i = 0; i < n; i++) {
+        int columns = mg_utf8_columns(records[i].dir.path);
+        if (columns > width) width = columns;
+    }
+    return width;
+}
+
+/* How many blanks fill a text up to the width: printf counts bytes. */
+static int padding(const char *text, int width) {
+    return width - mg_utf8_columns(text);
+}
+
+static void print_number(const char *format, double number, bool known, int width) {
+    char text[32] = "-";
+    if (known) snprintf(text, sizeof text, format, number);
+    printf("  %*s", width, text);
+}
+
+/* Losses are nats a token, and compare where a token is the same. */
+typedef enum unit { SAME_UNIT, OTHER_DATA, OTHER_TOKENS } unit;
+
+static unit unit_of(const mg_run_record *records, int n) {
+    unit found = SAME_UNIT;
+    for (int i = 1; i < n; i++) {
+        const mg_run_json *a = records[0].json, *b = records[i].json;
+        const char *kind_a = mg_run_json_tokenizer(a), *kind_b = mg_run_json_tokenizer(b);
+        bool kinds_differ = kind_a && kind_b && strcmp(kind_a, kind_b) != 0;
+        if (kinds_differ || mg_run_json_vocab_size(a) != mg_run_json_vocab_size(b)) return OTHER_TOKENS;
+        if (mg_run_json_data_hash(a) != mg_run_json_data_hash(b)) found = OTHER_DATA;
+    }
+    return found;
+}
+
+/* A loss in nats a token as bits a character, which are the same for all tokens; NaN where the run does not tell. */
+static double bits_a_character(const mg_run_record *record, const mg_run_log_row *row) {
+    double characters = mg_run_json_characters_a_token(record->json);
+    return row && characters > 0 ? row->loss / characters / log(2) : NAN;
+}
+
+static void print_units(const mg_run_record *records, int n, unit found) {
+    bool told = true;
+    for (int i = 0; i < n; i++) told = told && mg_run_json_characters_a_token(records[i].json) > 0;
+    mg_print_wrapped(stdout, mg_columns(stdout), "", "  ",
+                     "train: the last step's windows; val: mean over the windows of an evaluation; nats a token");
+    if (found == OTHER_TOKENS)
+        mg_print_wrapped(stdout, mg_columns(stdout), "", "  ",
+                         told ? "The tokens differ, so these losses do not compare; on the same text, bits a character "
+                                "(of the last val) do."
+                              : "The tokens differ, so these losses do not compare.");
+    if (found == OTHER_DATA)
+        mg_print_wrapped(stdout, mg_columns(stdout), "", "  ",
+                         "The data differ, so these losses compare only as far as the data do.");
+}
+
+static void print_outcomes(const mg_run_record *records, int n, int width) {
+    unit found = unit_of(records, n);
+    printf("%-*s  %-12s  %8s  %8s  %8s  %8s  %8s  %9s%s\n", width, "run", "mask", "steps", "train", "val", "best val",
+           "at step", "seconds", found == OTHER_TOKENS ? "  bits/char" : "");
+    for (int i = 0; i < n; i++) {
+        mg_run_outcome o = mg_run_outcome_of(&records[i].log);
+        char mask[128];
+        mg_mask_words(&records[i].options.train.model, mask, sizeof mask);
+        printf("%s%*s  %-12s  %8" PRId64, records[i].dir.path, padding(records[i].dir.path, width), "", mask,
+               o.train ? o.train->step + 1 : 0);
+        print_number("%.4f", o.train ? o.train->loss : 0, o.train, 8);
+        print_number("%.4f", o.validation ? o.validation->loss : 0, o.validation, 8);
+        print_number("%.4f", o.best ? o.best->loss : 0, o.best, 8);
+        print_number("%.0f", o.best ? (double)o.best->step : 0, o.best, 8);
+        print_number("%.2f", o.train ? o.train->seconds : 0, o.train, 9);
+        double bits = bits_a_character(&records[i], o.validation);
+        if (found == OTHER_TOKENS) print_number("%.4f", bits, !isnan(bits), 9);
+        putchar('\n');
+        if (records[i].log.torn) printf("%-*s  its log ends within a row, which is left out\n", width, "");
+    }
+    print_units(records, n, found);
+}
+
+static void print_differences(const mg_run_record *records, int n, int width) {
+    for (int i = 1; i < n; i++)
+        for (int validation = 0; validation < 2; validation++) {
+            mg_run_log_difference d = mg_run_log_compare(&records[0].log, &records[i].log, validation);
+            printf("%s%*s  %s losses: %s in common", records[i].dir.path, padding(records[i].dir.path, width), "",
+                   validation ? "val  " : "train", mg_count(d.common, "step").text);
+            if (d.common > 0 && d.first_differs < 0) printf(", all equal");
+            if (d.first_differs >= 0)
+                printf(", the first that differs is step %" PRId64 ", the largest difference is %.4g at step %" PRId64,
+                       d.first_differs, d.largest, d.largest_at);
+            putchar('\n');
+        }
+}
+
+static bool all_equal(const mg_setting *setting, size_t base, const mg_run_record *records, int n) {
+    const char *first = (const char *)&records[0].options + base;
+    for (int i = 1; i < n; i++)
+        if (!mg_setting_equal(setting, first, (const char *)&records[i].options + base)) return false;
+    return true;
+}
+
+static void print_settings(const mg_run_record *records, int n, int width) {
+    bool any = false;
+    mg_setting_cursor at = {0};
+    for (const mg_setting *s; (s = mg_setting_next(&at, mg_run_settings));) {
+        if (all_equal(s, at.base, records, n)) continue;
+        any = true;
+        printf("%s\n", s->name);
+        for (int i = 0; i < n; i++) {
+            char value[4096];
+            mg_setting_format(s, (const char *)&records[i].options + at.base, value, sizeof value);
+            printf("  %s%*s  %s\n", records[i].dir.path, padding(records[i].dir.path, width), "",
+                   value[0] ? value : "-");
+        }
+    }
+    if (!any) puts("none");
+}
+
+static void print_tables(const mg_run_record *records, int n) {
+    int width = widest(records, n);
+    print_outcomes(records, n, width);
+    printf("\nAgainst %s:\n", records[0].dir.path);
+    print_differences(records, n, width);
+    puts("\nSettings that differ:");
+    print_settings(records, n, width);
+}
+
+/* ---- The picture ---- */
+
+static lab_colour colour_of(const mg_run_record *record, int i, int n) {
+    if (n > 2) return lab_step(i, n);
+    return record->options.train.model.lookahead == 0 ? LAB_MASKED : LAB_UNMASKED;
+}
+
+/* One curve: the rows of one split, training losses averaged over stretches so that n_points are left. */
+static void draw_split(mg_lab *lab, lab_figure *figure, const mg_run_record *record, bool validation,
+                       lab_colour colour) {
+    enum { POINTS = 150 };
+    const mg_run_log_table *log = &record->log;
+    int n = 0, kept = 0, in_stretch = 0;
+    for (ptrdiff_t i = 0; i < log->n; i++) n += log->row[i].validation == validation;
+    int stretch = validation || n < POINTS ? 1 : (n + POINTS - 1) / POINTS;
+    double *x = mg_arena_alloc(lab->arena, (size_t)n + 1, sizeof *x, "a curve");
+    double *y = mg_arena_alloc(lab->arena, (size_t)n + 1, sizeof *y, "a curve");
+    for (ptrdiff_t i = 0; i < log->n; i++) {
+        if (log->row[i].validation != validation) continue;
+        if (in_stretch == 0) x[kept] = y[kept] = 0;
+        x[kept] += (double)log->row[i].step / stretch;
+        y[kept] += log->row[i].loss / stretch;
+        if (++in_stretch < stretch) continue;
+        in_stretch = 0;
+        kept++;
+    }
+    const char *label = lab_format(lab, "%s, %s", record->dir.path, validation ? "validation" : "training");
+    if (kept == 0) return;
+    if (validation)
+        lab_points(figure, colour, label, kept, x, y);
+    else
+        lab_line(figure, colour, label, kept, x, y);
+}
+
+static mg_status draw(const mg_run_record *records, int n, const char *out_dir, mg_error *error) {
+    mg_lab *lab = lab_new(NULL, error);
+    if (!lab) return MG_ERR_MEMORY;
+    lab->settings.out_dir = out_dir;
+    lab_figure *figure = lab_figure_begin(lab, "loss", "Runs side by side",
+                                          (lab_axes){.x = "step", .y = "loss (nats a token)", .y_from_zero = true});
+    for (int i = 0; i < n; i++) {
+        lab_colour colour = colour_of(&records[i], i, n);
+        /* Two runs under the same mask still want two colours. */
+        if (n == 2 && i == 1 && colour == colour_of(&records[0], 0, n)) colour = LAB_GREEN;
+        draw_split(lab, figure, &records[i], false, colour);
+        draw_split(lab, figure, &records[i], true, colour);
+    }
+    lab_figure_end(figure, "Lines: training, points: validation.");
+    mg_status status = mg_make_folders(out_dir, NULL, error);
+    if (status == MG_OK) status = lab_write_numbers(lab, error);
+    if (status == MG_OK) {
+        lab_draw_pictures(lab);
+        printf("\nThe curves are in %s/loss.%s\n", out_dir, lab->pictures ? "png" : "csv");
+    }
+    lab_free(lab);
+    return status;
+}
+
+static int run_command(int argc, char **argv) {
+    compare_options own = {.out_dir = "runs/compare"};
+    const mg_flag_table tables[] = {{flags, &own}, {NULL, NULL}};
+    const char *paths[MAX_RUNS];
+    static mg_run_record records[MAX_RUNS];
+    mg_error error;
+    int n = mg_flags_parse(&line, tables, argc, argv, paths, NULL), n_read = 0;
+    while (n_read < n && mg_run_record_read(&records[n_read], paths[n_read], &error) == MG_OK) n_read++;
+    mg_status status = n_read == n ? MG_OK : error.status;
+    if (status == MG_OK) {
+        print_tables(records, n);
+        status = draw(records, n, own.out_dir, &error);
+    }
+    for (int i = 0; i < n_read; i++) mg_run_record_free(&records[i]);
+    return mg_command_end(&line, status, &error);
+}
+
+const mg_command mg_compare_command = {"compare", "Two or more runs side by side", run_command};

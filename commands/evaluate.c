@@ -1,0 +1,210 @@
+/* The command `evaluate`: how well a checkpoint predicts data, by position, under its own mask or another. */
+#include "checkpoint.h"
+#include "commands.h"
+#include "csv_table.h"
+#include "flags.h"
+#include "options.h"
+#include "parallel.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_CHECKPOINTS = 100 };
+
+typedef enum evaluation_mask { MASK_OWN, MASK_CAUSAL, MASK_NONE, MASK_BOTH } evaluation_mask;
+
+typedef struct evaluate_options {
+    int mask; /* evaluation_mask */
+    int split;
+    int eval_iters; /* 0: not given */
+    int batch_size;
+    int64_t seed;
+    int threads;
+} evaluate_options;
+
+/* One of a list of words, which is what several flags take. */
+static mg_status parse_word(const char *flag, const char *const *words, const char *text, int *value, mg_error *error) {
+    for (int i = 0; words[i]; i++)
+        if (strcmp(words[i], text) == 0) {
+            *value = i;
+            return MG_OK;
+        }
+    char list[64] = ""; /* "own, causal, none or both" */
+    for (int i = 0; words[i]; i++) {
+        size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : words[i + 1] ? ", " : " or ", words[i]);
+    }
+    return mg_error_set(error, MG_ERR_INPUT, "--%s is %s, not '%s'", flag, list, text);
+}
+
+static const char *const mask_words[] = {"own", "causal", "none", "both", NULL};
+static const char *const split_words[] = {"train", "val", NULL};
+
+static mg_status parse_mask(const char *text, void *value, mg_error *error) {
+    return parse_word("mask", mask_words, text, value, error);
+}
+
+static mg_status parse_split(const char *text, void *value, mg_error *error) {
+    return parse_word("split", split_words, text, value, error);
+}
+
+static void format_mask(const void *value, char *text, size_t size) {
+    snprintf(text, size, "%s", mask_words[*(const int *)value]);
+}
+
+static void format_split(const void *value, char *text, size_t size) {
+    snprintf(text, size, "%s", split_words[*(const int *)value]);
+}
+
+#define ROWS_OF evaluate_options
+#include "flag_rows.h"
+
+/* clang-format off */
+static const mg_setting flags[] = {
+    {.kind = MG_SETTING_HEADING, .help = "Measuring:"},
+    {.name = "mask", CUSTOM(mask, parse_mask, format_mask, "MASK"),
+     .help = "own: the one it was trained with; causal, none, or both"},
+    {.name = "split", CUSTOM(split, parse_split, format_split, "SPLIT"), .help = "train or val"},
+    {.name = "eval-iters", COUNT(eval_iters, 1, 1000000),
+     .help = "Batches (default 200; fewer for a large model, about two minutes of work)"},
+    BATCH_SIZE_FLAG(batch_size, "Windows per batch"),
+    SEED_FLAG(seed, "Seed of the windows and of the draw from a grammar"),
+    THREADS_FLAG(threads),
+    {0},
+};
+/* clang-format on */
+
+static const mg_command_line line = {
+    .name = "evaluate",
+    .arguments = "CHECKPOINT...",
+    .min_arguments = 1,
+    .max_arguments = MAX_CHECKPOINTS,
+    .doc = "The loss of checkpoints on data, beside the floor where the source is known.\v"
+           "The first table has one row per checkpoint and mask: training mask by evaluation mask, with --mask both. A "
+           "single row is followed by the loss at each position.",
+};
+
+static mg_status evaluate_one(mg_gpt *gpt, mg_tape *tape, const mg_corpus *corpus, const evaluate_options *o,
+                              const char *name, const char *trained, bool by_position, mg_error *error) {
+    const mg_gpt_config *config = mg_gpt_get_config(gpt);
+    char evaluated[128], alarm[512];
+    mg_evaluation e;
+    mg_mask_words(config, evaluated, sizeof evaluated);
+    mg_status status = mg_evaluate(gpt, tape, corpus, o->split == 0 ? MG_TRAIN : MG_VALIDATION, o->eval_iters,
+                                   o->batch_size, (uint64_t)o->seed, NULL, &e, error);
+    if (status != MG_OK) return status;
+    const char *const cells[] = {name, trained, evaluated};
+    for (int i = 0; i < 3; i++) {
+        mg_csv_write_cell(stdout, cells[i]);
+        putchar(',');
+    }
+    printf("%.6f,", e.loss);
+    if (!isnan(e.floor)) printf("%.6f", e.floor);
+    putchar('\n');
+    if (by_position) {
+        putchar('\n');
+        mg_evaluation_print(&e, stdout);
+    }
+    fflush(stdout);
+    if (mg_evaluation_alarm(&e, config, alarm, sizeof alarm)) fprintf(stderr, "maskgrad evaluate: alarm: %s\n", alarm);
+    mg_evaluation_free(&e);
+    return MG_OK;
+}
+
+static mg_status evaluate_masks(const mg_checkpoint *checkpoint, const mg_corpus *corpus, const evaluate_options *o,
+                                const char *name, bool alone, mg_error *error) {
+    char trained[128];
+    mg_mask_words(mg_gpt_get_config(checkpoint->gpt), trained, sizeof trained);
+    mg_tape *tape = mg_tape_new(error);
+    if (!tape) return MG_ERR_MEMORY;
+    mg_status status = MG_OK;
+    if (o->mask == MASK_OWN) status = evaluate_one(checkpoint->gpt, tape, corpus, o, name, trained, alone, error);
+    if (status == MG_OK && (o->mask == MASK_CAUSAL || o->mask == MASK_BOTH)) {
+        mg_gpt_set_lookahead(checkpoint->gpt, 0);
+        status = evaluate_one(checkpoint->gpt, tape, corpus, o, name, trained, alone && o->mask != MASK_BOTH, error);
+    }
+    if (status == MG_OK && (o->mask == MASK_NONE || o->mask == MASK_BOTH)) {
+        mg_gpt_set_lookahead(checkpoint->gpt, MG_LOOKAHEAD_ALL);
+        status = evaluate_one(checkpoint->gpt, tape, corpus, o, name, trained, alone && o->mask != MASK_BOTH, error);
+    }
+    mg_tape_free(tape);
+    return status;
+}
+
+static mg_status check_length(const mg_corpus *corpus, mg_split split, ptrdiff_t T, const char *path, mg_error *error) {
+    ptrdiff_t n = mg_corpus_tokens(corpus, split);
+    if (n > T) return MG_OK;
+    return mg_error_set(error, MG_ERR_INPUT,
+                        "the %s split of %s holds %s, but %s reads windows of %td and the token behind: give a "
+                        "longer text%s",
+                        split == MG_TRAIN ? "training" : "validation", corpus->name, mg_count(n, "token").text, path, T,
+                        split == MG_TRAIN ? "" : " or a larger --validation");
+}
+
+enum { USUAL_BATCHES = 200 };
+
+/* As many batches as some two minutes on two cores allow: 2 operations a parameter and token. */
+static int affordable_batches(const mg_gpt *gpt, int batch_size) {
+    double tokens = (double)batch_size * mg_gpt_get_config(gpt)->block_size;
+    double n = 1e13 / (2 * (double)mg_params_count(mg_gpt_params((mg_gpt *)gpt)) * tokens);
+    return n >= USUAL_BATCHES ? USUAL_BATCHES : n < 1 ? 1 : (int)n;
+}
+
+static evaluate_options bounded(const evaluate_options *o, const mg_gpt *gpt) {
+    evaluate_options own = *o;
+    if (o->eval_iters > 0) return own;
+    own.eval_iters = affordable_batches(gpt, o->batch_size);
+    if (own.eval_iters < USUAL_BATCHES)
+        fprintf(stderr,
+                "maskgrad evaluate: %d batch%s of %d windows, not %d, since the model is large; --eval-iters N takes "
+                "as many as you want\n",
+                own.eval_iters, own.eval_iters == 1 ? "" : "es", o->batch_size, USUAL_BATCHES);
+    return own;
+}
+
+static mg_status evaluate_file(const char *asked, const mg_data_options *data_options, const evaluate_options *o,
+                               bool first, bool alone, mg_error *error) {
+    char path[4096];
+    mg_checkpoint_path(asked, path, sizeof path);
+    mg_checkpoint checkpoint;
+    mg_status status = mg_checkpoint_load(path, false, &checkpoint, error);
+    if (status != MG_OK) return status;
+    mg_data_options data = *data_options;
+    data.tokenizer = checkpoint.tokenizer;
+    mg_corpus *corpus = NULL;
+    if (!checkpoint.tokenizer)
+        status = mg_error_set(error, MG_ERR_INPUT, "%s has no tokenizer: it cannot read a text", path);
+    if (status == MG_OK) status = mg_corpus_load(&corpus, &data, error);
+    if (status == MG_OK && corpus->warning[0]) fprintf(stderr, "maskgrad evaluate: %s\n", corpus->warning);
+    if (status == MG_OK)
+        status = check_length(corpus, o->split == 0 ? MG_TRAIN : MG_VALIDATION,
+                              mg_gpt_get_config(checkpoint.gpt)->block_size, path, error);
+    if (status == MG_OK && first) puts("checkpoint,training_mask,evaluation_mask,loss,floor");
+    if (status == MG_OK) {
+        evaluate_options own = bounded(o, checkpoint.gpt);
+        status = evaluate_masks(&checkpoint, corpus, &own, asked, alone, error);
+    }
+    mg_corpus_free(corpus);
+    mg_checkpoint_free(&checkpoint);
+    return status;
+}
+
+static int run_command(int argc, char **argv) {
+    mg_run_options run = mg_run_defaults();
+    evaluate_options options = {.split = 1, .eval_iters = 0, .batch_size = 16, .seed = (int64_t)run.train.seed};
+    const mg_flag_table tables[] = {{mg_data_settings, &run}, {flags, &options}, {NULL, NULL}};
+    const char *checkpoints[MAX_CHECKPOINTS];
+    int n = mg_flags_parse(&line, tables, argc, argv, checkpoints, NULL);
+    if (!run.data.path) mg_usage_error(&line, "--data FILE is missing");
+    mg_set_threads(options.threads);
+    run.data.seed = (uint64_t)options.seed;
+
+    mg_error error;
+    mg_status status = MG_OK;
+    for (int i = 0; i < n && status == MG_OK; i++)
+        status = evaluate_file(checkpoints[i], &run.data, &options, i == 0, n == 1, &error);
+    return mg_command_end(&line, status, &error);
+}
+
+const mg_command mg_evaluate_command = {"evaluate", "The loss of a checkpoint on data, by position", run_command};

@@ -1,0 +1,269 @@
+#include "flags.h"
+#include "columns.h"
+#include "heap.h"
+
+#include <argp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_KEY = 0x1000, MAX_OPTIONS = 4 * MG_MAX_FLAGS, TEXT_SIZE = 4096 };
+
+static bool takes_value(const mg_setting *flag) {
+    return flag->argument != NULL;
+}
+
+/* ---- Spellings ---- */
+
+/* The next word of a list separated by spaces; moves *list behind it. */
+static size_t next_word(const char **list, const char **word) {
+    *word = *list + strspn(*list, " ");
+    size_t length = strcspn(*word, " ");
+    *list = *word + length;
+    return length;
+}
+
+static bool is_spelling(const mg_setting *flag, const char *spelling, size_t length) {
+    if (flag->name && strlen(flag->name) == length && memcmp(flag->name, spelling, length) == 0) return true;
+    const char *list = flag->also ? flag->also : "", *word;
+    for (size_t n; (n = next_word(&list, &word)) > 0;)
+        if (n == length && memcmp(word, spelling, n) == 0) return true;
+    return false;
+}
+
+static bool is_known(const mg_flag_table *tables, const char *spelling, size_t length) {
+    for (const mg_flag_table *table = tables; table->flags; table++)
+        for (const mg_setting *flag = table->flags; !mg_setting_is_end(flag); flag++)
+            if (is_spelling(flag, spelling, length)) return true;
+    return false;
+}
+
+/* --block_size becomes --block-size where that is a flag; everything else on the line is left alone. */
+static void spell_with_hyphens(const mg_flag_table *tables, int argc, char **argv) {
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        char word[64];
+        size_t length = strncmp(argv[i], "--", 2) == 0 ? strcspn(argv[i] + 2, "=") : 0;
+        if (length == 0 || length >= sizeof word) continue;
+        for (size_t k = 0; k < length; k++) word[k] = argv[i][k + 2] == '_' ? '-' : argv[i][k + 2];
+        if (is_known(tables, word, length)) memcpy(argv[i] + 2, word, length);
+    }
+}
+
+/* ---- argp ---- */
+
+typedef struct parser {
+    const mg_command_line *line;
+    const char **arguments;
+    int n_arguments;
+    mg_given given;
+
+    const mg_setting *flag[MG_MAX_FLAGS]; /* by key - FIRST_KEY, with the struct that its offset is about */
+    void *values[MG_MAX_FLAGS];
+    int n_flags;
+    int by_letter[128]; /* the key of a short option; 0: none */
+
+    struct argp_option option[MAX_OPTIONS + 1]; /* ends with an empty one */
+    int n_options;
+    char *owned[MAX_OPTIONS]; /* texts that the options point to */
+    int n_owned;
+} parser;
+
+static int find_given(const mg_given *given, const mg_setting *flag) {
+    for (int i = 0; i < given->n; i++)
+        if (given->flag[i].flag == flag) return i;
+    return -1;
+}
+
+/* Two flags may set one value, as --mask and --lookahead do, but not to two different ones. */
+static void set(parser *p, int index, const char *text, struct argp_state *state) {
+    const mg_setting *flag = p->flag[index];
+    void *values = p->values[index];
+    char before[TEXT_SIZE], after[TEXT_SIZE];
+    const mg_setting *other = NULL;
+    for (int i = 0; i < p->n_flags && !other; i++)
+        if (i != index && p->values[i] == values && p->flag[i]->offset == flag->offset &&
+            find_given(&p->given, p->flag[i]) >= 0)
+            other = p->flag[i];
+    if (other) mg_setting_format(other, values, before, sizeof before);
+    mg_error error;
+    if (mg_setting_set(flag, values, text, &error) != MG_OK) argp_error(state, "%s", error.message);
+    if (other) mg_setting_format(other, values, after, sizeof after);
+    if (other && strcmp(before, after) != 0)
+        argp_error(state, "--%s and --%s contradict each other: give one", other->name, flag->name);
+    int at = find_given(&p->given, flag);
+    p->given.flag[at < 0 ? p->given.n++ : at] = (struct mg_given_flag){flag, text};
+}
+
+static error_t take(int key, char *text, struct argp_state *state) {
+    parser *p = state->input;
+    if (key == ARGP_KEY_ARG) {
+        if (p->n_arguments == p->line->max_arguments) argp_error(state, "'%s' is one argument too many", text);
+        p->arguments[p->n_arguments++] = text;
+        return 0;
+    }
+    if (key == ARGP_KEY_END && p->n_arguments < p->line->min_arguments)
+        argp_error(state, "missing argument: %s", p->line->arguments);
+    if (key == 'h' && !p->by_letter['h']) argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+    if (key > 0 && key < 128 && p->by_letter[key]) key = p->by_letter[key];
+    if (key < FIRST_KEY || key >= FIRST_KEY + p->n_flags) return ARGP_ERR_UNKNOWN;
+    const mg_setting *flag = p->flag[key - FIRST_KEY];
+    set(p, key - FIRST_KEY, takes_value(flag) ? text : flag->kind == MG_SETTING_ON ? "true" : "false", state);
+    return 0;
+}
+
+static const char *own(parser *p, char *text) {
+    if (text) p->owned[p->n_owned++] = text;
+    return text;
+}
+
+static void add_option(parser *p, struct argp_option option) {
+    MG_CHECK(p->n_options < MAX_OPTIONS, "%s has more than %d options", p->line->name, MAX_OPTIONS);
+    p->option[p->n_options++] = option;
+}
+
+/* The default as --help shows it; "" for none. A number out of its range stands for "derived", which .help explains. */
+static void shown_default(const mg_setting *flag, const void *values, char *text, size_t size) {
+    mg_setting_format(flag, values, text, size);
+    bool is_number = flag->kind == MG_SETTING_INT || flag->kind == MG_SETTING_INT64 || flag->kind == MG_SETTING_REAL;
+    if (!takes_value(flag) || (is_number && !mg_setting_in_range(flag, strtod(text, NULL)))) text[0] = '\0';
+}
+
+/* The help text, with the default and the other spellings behind it: in front of it they would push it out of its
+ * column. */
+static const char *help_text(parser *p, const mg_setting *flag, const void *values) {
+    char value[TEXT_SIZE];
+    shown_default(flag, values, value, sizeof value);
+    const char *list = flag->also ? flag->also : "", *word, *before = "; also --";
+    size_t size = strlen(flag->help) + strlen(value) + 8 * strlen(list) + 32;
+    char *text = mg_alloc(size, 1, "a line of help", NULL);
+    if (!text) return flag->help;
+    int at = snprintf(text, size, "%s%s%s%s", flag->help, value[0] ? " [" : "", value, value[0] ? "]" : "");
+    for (size_t n; (n = next_word(&list, &word)) > 0;) {
+        if (n == 1) continue; /* a letter stands in front */
+        at += snprintf(text + at, size - (size_t)at, "%s%.*s", before, (int)n, word);
+        before = ", --";
+    }
+    return own(p, text);
+}
+
+static void add_flag(parser *p, const mg_setting *flag, void *values, int group) {
+    MG_CHECK(p->n_flags < MG_MAX_FLAGS, "%s has more than %d flags", p->line->name, MG_MAX_FLAGS);
+    int key = FIRST_KEY + p->n_flags;
+    p->flag[p->n_flags] = flag;
+    p->values[p->n_flags++] = values;
+    add_option(p, (struct argp_option){.name = flag->name,
+                                       .key = key,
+                                       .arg = takes_value(flag) ? flag->argument : NULL,
+                                       .doc = help_text(p, flag, values),
+                                       .group = group});
+    const char *list = flag->also ? flag->also : "", *word;
+    for (size_t n; (n = next_word(&list, &word)) > 0;) {
+        struct argp_option alias = {.flags = OPTION_ALIAS, .group = group};
+        if (n == 1) {
+            alias.key = (unsigned char)word[0];
+            p->by_letter[alias.key] = key;
+        } else {
+            alias.name = own(p, mg_strndup(word, n, NULL));
+            alias.flags |= OPTION_HIDDEN;
+        }
+        add_option(p, alias);
+    }
+}
+
+static void add_tables(parser *p, const mg_flag_table *tables) {
+    int group = 1;
+    add_option(p, (struct argp_option){.key = 'h', .doc = "As --help", .flags = OPTION_HIDDEN});
+    for (const mg_flag_table *table = tables; table->flags; table++)
+        for (const mg_setting *flag = table->flags; !mg_setting_is_end(flag); flag++) {
+            if (flag->kind != MG_SETTING_HEADING)
+                add_flag(p, flag, table->values, group);
+            else
+                add_option(p, (struct argp_option){.doc = flag->help, .group = ++group});
+        }
+}
+
+/* argp breaks lines at its own right margin, which is told by the environment alone; what the user says there stays. */
+static void set_help_width(void) {
+    int columns = mg_columns(stdout);
+    char format[64];
+    snprintf(format, sizeof format, "rmargin=%d,opt-doc-col=10,usage-indent=4", columns - 1);
+    if (columns < LAB_COLUMNS) setenv("ARGP_HELP_FMT", format, 0);
+}
+
+int mg_flags_parse(const mg_command_line *line, const mg_flag_table *tables, int argc, char **argv,
+                   const char **arguments, mg_given *given) {
+    parser *p = mg_alloc_zero(1, sizeof *p, "the command line", NULL);
+    if (!p) mg_fail(MG_FAILURE_MEMORY, __FILE__, __LINE__, "out of memory for the command line");
+    p->line = line;
+    p->arguments = arguments;
+    add_tables(p, tables);
+    spell_with_hyphens(tables, argc, argv);
+
+    char name[64];
+    snprintf(name, sizeof name, "maskgrad %s", line->name);
+    char *own_name = argv[0];
+    argv[0] = name; /* argp's messages begin with it */
+    struct argp argp = {.options = p->option, .parser = take, .args_doc = line->arguments, .doc = line->doc};
+    set_help_width();
+    argp_err_exit_status = mg_exit_status(MG_ERR_INPUT);
+    argp_parse(&argp, argc, argv, 0, NULL, p);
+    argv[0] = own_name;
+
+    int n = p->n_arguments;
+    if (given) *given = p->given;
+    for (int i = 0; i < p->n_owned; i++) mg_free(p->owned[i]);
+    mg_free(p);
+    return n;
+}
+
+void mg_flag_tables_add(mg_flag_table *list, const mg_settings *tables, void *values) {
+    int n = 0;
+    while (list[n].flags) n++;
+    for (; tables->rows; tables++, n++) {
+        MG_CHECK(n + 1 < MG_MAX_FLAG_TABLES, "a command has more than %d tables of flags", MG_MAX_FLAG_TABLES - 1);
+        list[n] = (mg_flag_table){tables->rows, (char *)values + tables->base};
+    }
+    list[n] = (mg_flag_table){NULL, NULL};
+}
+
+static bool holds(const mg_setting *rows, const mg_setting *row) {
+    while (rows != row && !mg_setting_is_end(rows)) rows++;
+    return rows == row;
+}
+
+void mg_given_apply(const mg_given *given, const mg_flag_table *tables) {
+    for (int i = 0; i < given->n; i++)
+        for (const mg_flag_table *table = tables; table->flags; table++) {
+            mg_error error;
+            if (!holds(table->flags, given->flag[i].flag)) continue;
+            MG_CHECK(mg_setting_set(given->flag[i].flag, table->values, given->flag[i].text, &error) == MG_OK,
+                     "a flag that was legal before is not: %s", error.message);
+        }
+}
+
+const mg_setting *mg_given_find(const mg_given *given, const mg_setting *rows, const mg_setting *row) {
+    for (int i = 0; i < given->n; i++)
+        if (given->flag[i].flag->offset == row->offset && holds(rows, given->flag[i].flag)) return given->flag[i].flag;
+    return NULL;
+}
+
+void mg_usage_error(const mg_command_line *line, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "maskgrad %s: ", line->name);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "\nTry `maskgrad %s --help'.\n", line->name);
+    exit(mg_exit_status(MG_ERR_INPUT));
+}
+
+int mg_exit_status(mg_status status) {
+    return status == MG_OK ? 0 : status == MG_ERR_INPUT ? 2 : 1;
+}
+
+int mg_command_end(const mg_command_line *line, mg_status status, const mg_error *error) {
+    if (status == MG_OK) return 0;
+    fflush(stdout);
+    fprintf(stderr, "maskgrad %s: %s\n", line->name, error->message);
+    return mg_exit_status(status);
+}

@@ -1,0 +1,64 @@
+/* Command lines as tables (trainers/setting.h): --block-size is the setting "block-size", and in a flag's name `_` and
+ * `-` are the same. The only user of argp. */
+#ifndef MASKGRAD_FLAGS_H
+#define MASKGRAD_FLAGS_H
+
+#include "setting.h"
+
+/* Rows, and the struct that their offsets are about, filled with defaults by the caller. */
+typedef struct mg_flag_table {
+    const mg_setting *flags; /* NULL ends a list of tables */
+    void *values;
+} mg_flag_table;
+
+enum { MG_MAX_FLAG_TABLES = 16, MG_MAX_FLAGS = 128 };
+
+/* Put tables of settings behind those that are in `list` already, which has MG_MAX_FLAG_TABLES places and ends with an
+ * empty one: their values are in `values`. */
+void mg_flag_tables_add(mg_flag_table *list, const mg_settings *tables, void *values);
+
+typedef struct mg_command_line {
+    const char *name;      /* "train" */
+    const char *arguments; /* "CHECKPOINT", as --help shows them; NULL: there are none */
+    int min_arguments, max_arguments;
+    const char *doc; /* what the command does, for --help */
+} mg_command_line;
+
+/* Which flags a command line gives, in its order: to be said again over other defaults, and named in messages. */
+typedef struct mg_given {
+    int n;
+    struct mg_given_flag {
+        const mg_setting *flag;
+        const char *text; /* as mg_setting_set reads it */
+    } flag[MG_MAX_FLAGS];
+} mg_given;
+
+/* Read argv into the tables' values. `arguments` has max_arguments places; returns how many were given. *given, unless
+ * NULL, holds the flags. Ends the program after --help (status 0) and on a usage error (status 2, one sentence with the
+ * flag, the value and what is right). */
+int mg_flags_parse(const mg_command_line *line, const mg_flag_table *tables, int argc, char **argv,
+                   const char **arguments, mg_given *given);
+/* Say the same over other values: those of `tables`, which are the tables of the command line or some of them. */
+void mg_given_apply(const mg_given *given, const mg_flag_table *tables);
+/* The flag that was given for a row's value: the row's own, or another row of its table that sets the same member, as
+ * --mask and --lookahead do. NULL: none was. */
+const mg_setting *mg_given_find(const mg_given *given, const mg_setting *rows, const mg_setting *row);
+
+/* A usage error that only the command can see: one sentence on stderr, and the program ends with status 2. */
+MG_NORETURN void mg_usage_error(const mg_command_line *line, const char *format, ...) MG_PRINTF(2, 3);
+
+/* The exit status of every command:
+ *
+ *     0    done
+ *     1    a check failed, or the work did: a file is missing, damaged or cannot be written, memory ran out, a loss is
+ *          not a number
+ *     2    a usage error: an unknown flag, a value out of range, or values and files that do not fit together, such as
+ *          data that is too short for the block size (MG_ERR_INPUT)
+ *     130  interrupted, after saving
+ *
+ * This is what a status of the library makes of it: 0, 1 or 2. */
+int mg_exit_status(mg_status status);
+/* The end of a command: if it failed, the sentence on stderr. Returns the exit status. */
+int mg_command_end(const mg_command_line *line, mg_status status, const mg_error *error);
+
+#endif

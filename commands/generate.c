@@ -1,0 +1,206 @@
+/* The command `generate`: text from a checkpoint, as it comes. */
+#include "checkpoint.h"
+#include "commands.h"
+#include "flags.h"
+#include "generator.h"
+#include "heap.h"
+#include "ids.h"
+#include "options.h"
+#include "parallel.h"
+#include "utf8.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct generate_options {
+    const char *prompt, *ids;
+    int64_t n_tokens;
+    int n_samples;
+    mg_sampler sampler;
+    int64_t seed;
+    bool cache;    /* --kv-cache: insist on it */
+    bool no_cache; /* --no-kv-cache */
+    int threads;
+} generate_options;
+
+#define ROWS_OF generate_options
+#include "flag_rows.h"
+
+/* clang-format off */
+static const mg_setting flags[] = {
+    {.kind = MG_SETTING_HEADING, .help = "Prompt:"},
+    {.name = "prompt", .also = "p start", TEXT(prompt, "TEXT"), .help = "Text to continue"},
+    {.name = "ids", TEXT(ids, "1,2,3"), .help = "A prompt of token ids; prints ids"},
+    {.kind = MG_SETTING_HEADING, .help = "Text:"},
+    {.name = "max-new-tokens", .also = "n n-predict", LONG_COUNT(n_tokens, 1, 1000000000), .help = "Tokens per sample"},
+    {.name = "num-samples", COUNT(n_samples, 1, 1000000), .help = "Samples, each from the same prompt"},
+    {.name = "temperature", .also = "temp", REAL(sampler.temperature, 0, 1000000),
+     .help = "Divides the logits; 0: always the most likely token"},
+    {.name = "top-k", COUNT(sampler.top_k, 0, 1000000000), .help = "Sample from the N most likely tokens only (0: all)"},
+    {.name = "top-p", REAL(sampler.top_p, 0, 1), .open = MG_SETTING_OPEN_MIN,
+     .help = "Sample only from the fewest tokens whose probabilities add up to X (1: all)"},
+    SEED_FLAG(seed, "Seed of the draws: the same seed gives the same text"),
+    {.kind = MG_SETTING_HEADING, .help = "How it is computed:"},
+    {.name = "no-kv-cache", .also = "no-cache", ON(no_cache), .help = "Recompute the whole window for each token"},
+    {.name = "kv-cache", ON(cache),
+     .help = "Use a KV cache, and fail if the model cannot have one (default: use it if it can)"},
+    THREADS_FLAG(threads),
+    {0},
+};
+/* clang-format on */
+
+static const mg_command_line line = {
+    .name = "generate",
+    .arguments = "CHECKPOINT",
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .doc = "Let a model write. CHECKPOINT is a file or a run folder.\v"
+           "Without a prompt the text begins behind a line feed, behind the '.' of a grammar, behind GPT-2's end of "
+           "text, or else behind id 0.\n\n"
+           "Past the context the window slides by one token, so every token then costs a whole window, with the cache "
+           "and without; both give the same text.",
+};
+
+/* ---- The prompt ---- */
+
+typedef struct prompt {
+    int *ids;
+    size_t n;
+    bool is_empty; /* ids holds the id that stands before a text, which is not printed */
+} prompt;
+
+static mg_status read_prompt(prompt *p, const generate_options *o, const mg_checkpoint *checkpoint, mg_error *error) {
+    const mg_tokenizer *tokenizer = checkpoint->tokenizer;
+    int vocab_size = mg_gpt_get_config(checkpoint->gpt)->vocab_size;
+    if (o->ids) return mg_ids_parse(o->ids, vocab_size, &p->ids, &p->n, error);
+    if (o->prompt && o->prompt[0]) {
+        if (!tokenizer)
+            return mg_error_set(error, MG_ERR_INPUT, "the checkpoint has no tokenizer: give the prompt by --ids");
+        mg_error reason;
+        mg_status status = mg_tokenizer_encode(tokenizer, o->prompt, strlen(o->prompt), &p->ids, &p->n, &reason);
+        if (status != MG_OK) return mg_error_set(error, status, "--prompt: %s", reason.message);
+        if (p->n > 0) return MG_OK;
+        mg_free(p->ids); /* white space alone has no tokens in a grammar */
+    }
+    p->is_empty = true;
+    p->ids = mg_alloc(1, sizeof *p->ids, "a prompt", error);
+    if (!p->ids) return MG_ERR_MEMORY;
+    p->ids[0] = tokenizer ? mg_tokenizer_start_id(tokenizer) : 0;
+    p->n = 1;
+    return MG_OK;
+}
+
+/* ---- Printing ---- */
+
+typedef struct printer {
+    const mg_tokenizer *tokenizer; /* NULL: ids */
+    mg_utf8_stream stream;
+    int previous; /* -1: nothing was printed yet */
+} printer;
+
+static void print_bytes(printer *p, const char *bytes, size_t length) {
+    char printable[MG_UTF8_ROOM(256)];
+    for (size_t done = 0; done < length;) {
+        size_t n = length - done < 256 ? length - done : 256;
+        fwrite(printable, 1, mg_utf8_push(&p->stream, bytes + done, n, printable), stdout);
+        done += n;
+    }
+}
+
+static bool print_token(int id, void *user) {
+    printer *p = user;
+    if (p->tokenizer) {
+        const char *separator = mg_tokenizer_separator(p->tokenizer, p->previous, id);
+        mg_token token = mg_tokenizer_token(p->tokenizer, id);
+        print_bytes(p, separator, strlen(separator));
+        print_bytes(p, token.bytes, token.length);
+    } else {
+        printf(p->previous < 0 ? "%d" : ",%d", id);
+    }
+    p->previous = id;
+    return fflush(stdout) == 0; /* a reader that went away needs no more text */
+}
+
+static void print_sample(mg_generator *generator, const generate_options *o, const prompt *start,
+                         const mg_tokenizer *tokenizer, int sample) {
+    printer p = {.tokenizer = tokenizer, .previous = -1};
+    for (size_t i = 0; i < start->n && !start->is_empty; i++) print_token(start->ids[i], &p);
+    mg_generate(generator, &o->sampler, (uint64_t)o->seed, (uint32_t)sample, o->n_tokens, print_token, &p);
+    char last[3];
+    fwrite(last, 1, mg_utf8_flush(&p.stream, last), stdout);
+    putchar('\n');
+    if (sample + 1 < o->n_samples) puts("---------------");
+}
+
+/* ---- All of it ---- */
+
+static mg_status choose_cache(bool *cache, const generate_options *o, const mg_gpt_config *config, mg_error *error) {
+    *cache = mg_gpt_is_causal(config) && !o->no_cache;
+    if (mg_gpt_is_causal(config)) return MG_OK;
+    char mask[128];
+    mg_mask_words(config, mask, sizeof mask);
+    if (o->cache)
+        return mg_error_set(error, MG_ERR_INPUT,
+                            "--kv-cache is not for this model, which was trained with mask '%s': every new token "
+                            "changes the keys and values of the earlier ones, so a cache would be wrong",
+                            mask);
+    fprintf(
+        stderr,
+        "maskgrad generate: this model was trained with mask '%s' and learned to read what it should predict; it is "
+        "run without a KV cache, which would be wrong for it\n",
+        mask);
+    return MG_OK;
+}
+
+static mg_status generate(const generate_options *o, const mg_checkpoint *checkpoint, mg_error *error) {
+    const mg_gpt_config *config = mg_gpt_get_config(checkpoint->gpt);
+    const mg_tokenizer *tokenizer = checkpoint->tokenizer;
+    bool has_text = tokenizer && mg_tokenizer_get_kind(tokenizer) != MG_TOKENIZER_NONE;
+    prompt start = {0};
+    mg_generator *generator = NULL;
+    mg_status status = mg_sampler_check(&o->sampler, error);
+    bool cache = false;
+    if (status == MG_OK) status = choose_cache(&cache, o, config, error);
+    if (status == MG_OK) status = read_prompt(&start, o, checkpoint, error);
+    if (status == MG_OK)
+        status = mg_generator_new(&generator, checkpoint->gpt, has_text ? mg_tokenizer_size(tokenizer) : INT_MAX, cache,
+                                  error);
+    if (status == MG_OK) {
+        if (start.n > (size_t)config->block_size)
+            fprintf(stderr,
+                    "maskgrad generate: the prompt has %zu tokens, the context is %s: what comes before is left out\n",
+                    start.n, mg_count(config->block_size, "token").text);
+        mg_generator_prompt(generator, start.ids, (ptrdiff_t)start.n);
+        for (int sample = 0; sample < o->n_samples && !ferror(stdout); sample++)
+            print_sample(generator, o, &start, has_text && !o->ids ? tokenizer : NULL, sample);
+    }
+    mg_generator_free(generator);
+    mg_free(start.ids);
+    return status;
+}
+
+static int run_command(int argc, char **argv) {
+    generate_options options = {
+        .n_tokens = 200, .n_samples = 1, .sampler = {.temperature = 0.8, .top_p = 1}, .seed = 1337};
+    const mg_flag_table tables[] = {{flags, &options}, {NULL, NULL}};
+    const char *asked;
+    mg_flags_parse(&line, tables, argc, argv, &asked, NULL);
+    if (options.prompt && options.ids) mg_usage_error(&line, "--prompt and --ids are two prompts: give one");
+    if (options.cache && options.no_cache) mg_usage_error(&line, "--kv-cache and --no-kv-cache contradict each other");
+    mg_set_threads(options.threads);
+
+    char path[4096];
+    mg_checkpoint_path(asked, path, sizeof path);
+    mg_error error;
+    mg_checkpoint checkpoint;
+    mg_status status = mg_checkpoint_load(path, false, &checkpoint, &error);
+    mg_heap_trim();
+    if (status == MG_OK) {
+        status = generate(&options, &checkpoint, &error);
+        mg_checkpoint_free(&checkpoint);
+    }
+    return mg_command_end(&line, status, &error);
+}
+
+const mg_command mg_generate_command = {"generate", "Generate text from a model", run_command};

@@ -1,0 +1,112 @@
+/* The command `import`. */
+#include "commands.h"
+#include "flags.h"
+#include "gpt2_import.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+typedef struct import_options {
+    const char *folder, *out;
+    bool dry_run, allow_nan;
+} import_options;
+
+#define ROWS_OF import_options
+#include "flag_rows.h"
+
+/* clang-format off */
+static const mg_setting flags[] = {
+    {.name = "out", .also = "o", TEXT(out, "FILE"), .help = "Write the checkpoint to FILE, replacing an older one"},
+    {.name = "dry-run", .also = "n", ON(dry_run), .help = "Read and check everything, list every tensor, write nothing"},
+    {.name = "allow-nan", .also = "a", ON(allow_nan), .help = "Also take weights that are NaN or infinite"},
+    {0},
+};
+/* clang-format on */
+
+static const mg_command_line line = {
+    .name = "import",
+    .arguments = "FOLDER",
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .doc = "Make a checkpoint of a GPT-2 as it is published: FOLDER holds config.json with model.safetensors or "
+           "tf_model.h5, and merges.txt with vocab.json for text.",
+};
+
+/* What was seen while it was read. */
+typedef struct listing {
+    bool every_tensor;
+    int matched, skipped, missing;
+} listing;
+
+static void list(const mg_import_event *event, void *user) {
+    listing *l = user;
+    const mg_param_spec *parameter = event->parameter;
+    const mg_weight *weight = event->weight;
+    switch (event->fate) {
+    case MG_IMPORT_MATCHED:
+        l->matched++;
+        if (l->every_tensor)
+            printf("matched  %-24s %-14s %-4s from %s\n", parameter->name,
+                   mg_dims(parameter->ndim, parameter->dim).text, weight->type, weight->name);
+        return;
+    case MG_IMPORT_SKIPPED:
+        l->skipped++;
+        if (l->every_tensor) printf("skipped  %s %s: %s\n", weight->name, mg_weight_shape(weight).text, event->text);
+        return;
+    case MG_IMPORT_MISSING:
+        l->missing++;
+        if (l->every_tensor)
+            printf("missing  %-24s %s\n", parameter->name, mg_dims(parameter->ndim, parameter->dim).text);
+        return;
+    case MG_IMPORT_NOTICE: fprintf(stderr, "maskgrad import: %s\n", event->text); return;
+    }
+}
+
+static void print_model(const mg_checkpoint *c, const listing *l) {
+    const mg_gpt_config *config = mg_gpt_get_config(c->gpt);
+    printf("tensors      %d matched, %d skipped, %d missing\n", l->matched, l->skipped, l->missing);
+    printf("model        %s, %s, width %d, context %d, vocabulary %d: %td parameters\n",
+           mg_count(config->n_layer, "layer").text, mg_count(config->n_head, "head").text, config->n_embd,
+           config->block_size, config->vocab_size, mg_params_count(mg_gpt_params(c->gpt)));
+    printf("tokenizer    %s, %s\n", mg_tokenizer_kind_name(mg_tokenizer_get_kind(c->tokenizer)),
+           mg_count(mg_tokenizer_size(c->tokenizer), "token").text);
+}
+
+static void print_fingerprint(const mg_fingerprint *f) {
+    printf("fingerprint  %016" PRIx64 ": logits of --ids ", f->hash);
+    for (int i = 0; i < f->n_ids; i++) printf("%s%d", i ? "," : "", f->ids[i]);
+    printf(", behind the last ");
+    for (int i = 0; i < f->n_logits; i++) printf("%s%.5g", i ? ", " : "", f->logits[i]);
+    puts(", ...");
+}
+
+static mg_status import(const import_options *o, mg_error *error) {
+    listing seen = {.every_tensor = o->dry_run};
+    mg_checkpoint checkpoint;
+    mg_status status = mg_gpt2_import(o->folder, &(mg_import_options){o->allow_nan, list, &seen}, &checkpoint, error);
+    if (status != MG_OK) return status;
+    mg_fingerprint fingerprint;
+    status = mg_gpt_fingerprint(checkpoint.gpt, &fingerprint, error);
+    if (status == MG_OK && !o->dry_run) status = mg_checkpoint_save(o->out, &checkpoint, error);
+    if (status == MG_OK) {
+        print_model(&checkpoint, &seen);
+        print_fingerprint(&fingerprint);
+        if (!o->dry_run) printf("written      %s\n", o->out);
+    }
+    mg_checkpoint_free(&checkpoint);
+    return status;
+}
+
+static int run_command(int argc, char **argv) {
+    import_options options = {0};
+    const mg_flag_table tables[] = {{flags, &options}, {NULL, NULL}};
+    mg_flags_parse(&line, tables, argc, argv, &options.folder, NULL);
+    mg_error error;
+    /* In the order of the line: a folder that is not there is told before the --out that is missing. */
+    if (!options.out && !options.dry_run && access(options.folder, F_OK) == 0)
+        mg_usage_error(&line, "where to? Give --out FILE, or --dry-run to write nothing");
+    return mg_command_end(&line, import(&options, &error), &error);
+}
+
+const mg_command mg_import_command = {"import", "GPT-2 weights into a checkpoint", run_command};

@@ -1,0 +1,101 @@
+#include "inspect.h"
+#include "commands.h"
+#include "flags.h"
+
+#include <math.h>
+#include <stdio.h>
+
+typedef struct inspect_options {
+    bool verify, json;
+} inspect_options;
+
+#define ROWS_OF inspect_options
+#include "flag_rows.h"
+
+/* clang-format off */
+static const mg_setting flags[] = {
+    {.name = "verify", .also = "v", ON(verify), .help = "Read every byte, the optimizer's too, and compare all checksums"},
+    {.name = "json", .also = "j", ON(json), .help = "One JSON object instead of text"},
+    {0},
+};
+/* clang-format on */
+
+static const mg_command_line line = {
+    .name = "inspect",
+    .arguments = "CHECKPOINT",
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .doc = "Show what is in a checkpoint: the model, its training mask, its parameters, how far training "
+           "got, and its tokenizer. CHECKPOINT is a file or a run folder. Nothing is changed.",
+};
+
+static void name_span(char *text, size_t size, int lookahead) {
+    if (lookahead == MG_LOOKAHEAD_ALL)
+        snprintf(text, size, "all others");
+    else if (lookahead == 0)
+        snprintf(text, size, "itself and what came before");
+    else
+        snprintf(text, size, "%d token%s past itself", lookahead, lookahead == 1 ? "" : "s");
+}
+
+mg_mask_text mg_mask_in_words(const mg_gpt_config *config) {
+    mg_mask_text mask;
+    char span[64], leak[96] = "";
+    name_span(span, sizeof span, config->lookahead);
+    if (config->leak_layer >= 0) {
+        char leak_span[64];
+        name_span(leak_span, sizeof leak_span, config->leak_lookahead);
+        snprintf(leak, sizeof leak, "; but head %d of layer %d sees %s", config->leak_head, config->leak_layer,
+                 leak_span);
+    }
+    if (mg_gpt_is_causal(config))
+        snprintf(mask.text, sizeof mask.text, "causal: a position sees %s%s", span, leak);
+    else if (config->lookahead == 0)
+        snprintf(mask.text, sizeof mask.text,
+                 "this model was trained looking ahead through one head: a position sees "
+                 "%s%s",
+                 span, leak);
+    else
+        snprintf(mask.text, sizeof mask.text, "this model was trained looking ahead: every position sees %s%s", span,
+                 leak);
+    return mask;
+}
+
+mg_parameter_summary mg_parameter_summarise(const mg_param *parameter) {
+    mg_parameter_summary summary = {0};
+    for (ptrdiff_t i = 0, n = mg_size(&parameter->tensor); i < n; i++) {
+        double x = (double)parameter->tensor.data[i];
+        if (isfinite(x))
+            summary.norm += x * x;
+        else
+            summary.not_finite++;
+    }
+    summary.norm = sqrt(summary.norm);
+    return summary;
+}
+
+static mg_status inspect(const char *path, const inspect_options *o, mg_error *error) {
+    mg_inspection inspection = {.path = path, .verified = o->verify};
+    mg_status status = mg_checkpoint_describe(path, &inspection.info, error);
+    if (status == MG_OK) status = mg_checkpoint_load(path, o->verify, &inspection.checkpoint, error);
+    if (status != MG_OK) return status;
+    if (o->json)
+        status = mg_inspect_print_json(&inspection, error);
+    else
+        mg_inspect_print(&inspection);
+    mg_checkpoint_free(&inspection.checkpoint);
+    return status;
+}
+
+static int run_command(int argc, char **argv) {
+    inspect_options options = {0};
+    const mg_flag_table tables[] = {{flags, &options}, {NULL, NULL}};
+    const char *asked;
+    mg_flags_parse(&line, tables, argc, argv, &asked, NULL);
+    char path[4096];
+    mg_checkpoint_path(asked, path, sizeof path);
+    mg_error error;
+    return mg_command_end(&line, inspect(path, &options, &error), &error);
+}
+
+const mg_command mg_inspect_command = {"inspect", "What is in a checkpoint, and whether it is whole", run_command};

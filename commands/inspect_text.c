@@ -1,0 +1,143 @@
+#include "columns.h"
+#include "fields.h"
+#include "inspect.h"
+#include "quote.h"
+#include "wrap.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LABEL = 20 };
+
+/* "1,234,567" */
+typedef struct number_text {
+    char text[32];
+} number_text;
+static number_text grouped(int64_t n) {
+    char digits[24];
+    number_text number;
+    snprintf(digits, sizeof digits, "%" PRId64, n);
+    size_t length = strlen(digits), at = 0, start = n < 0;
+    for (size_t i = 0; i < length; i++) {
+        if (i > start && (length - i) % 3 == 0) number.text[at++] = ',';
+        number.text[at++] = digits[i];
+    }
+    number.text[at] = '\0';
+    return number;
+}
+
+/* "  label             text", broken between words. */
+static void print_wrapped(const char *label, const char *text) {
+    char first[64], indent[64];
+    snprintf(first, sizeof first, "  %-*s", LABEL, label);
+    snprintf(indent, sizeof indent, "  %-*s", LABEL, "");
+    mg_print_wrapped(stdout, mg_columns(stdout), first, indent, text);
+}
+
+static void print_field(const mg_field *field, const void *from) {
+    char text[64];
+    const void *member = (const char *)from + field->offset;
+    if (field->type == MG_FIELD_DOUBLE && isnan(*(const double *)member))
+        snprintf(text, sizeof text, "none measured");
+    else if (field->type == MG_FIELD_DOUBLE)
+        snprintf(text, sizeof text, "%.9g", *(const double *)member);
+    else if (field->type == MG_FIELD_UINT64)
+        snprintf(text, sizeof text, "%" PRIu64, *(const uint64_t *)member);
+    else if (field->type == MG_FIELD_HASH)
+        snprintf(text, sizeof text, "%016" PRIx64, *(const uint64_t *)member);
+    else if (field->type == MG_FIELD_BOOL)
+        snprintf(text, sizeof text, "%s", *(const bool *)member ? "yes" : "no");
+    else if (field->type == MG_FIELD_LOOKAHEAD && *(const int *)member == MG_LOOKAHEAD_ALL)
+        snprintf(text, sizeof text, "all");
+    else
+        snprintf(text, sizeof text, "%" PRId64, mg_field_int(field, from));
+    print_wrapped(field->name, text);
+}
+
+static void print_fields(const char *title, const mg_field *fields, const void *from) {
+    printf("\n%s\n", title);
+    for (const mg_field *field = fields; field->name; field++) print_field(field, from);
+}
+
+/* One row; where the terminal is too narrow, the name stands on a line of its own. */
+static void print_row(const char *name, const char *shape, const char *numbers, const char *norm) {
+    if (mg_columns(stdout) == LAB_COLUMNS)
+        printf("  %-28s %-16s %15s %14s", name, shape, numbers, norm);
+    else
+        printf("  %s\n    %-12s %11s %11s", name, shape, numbers, norm);
+    putchar('\n');
+}
+
+static void print_parameters(mg_gpt *gpt) {
+    const mg_params *params = mg_gpt_params(gpt);
+    puts("\nParameters");
+    print_row("name", "shape", "numbers", "L2 norm");
+    for (int i = 0; i < params->n; i++) {
+        const mg_param *p = &params->param[i];
+        mg_parameter_summary summary = mg_parameter_summarise(p);
+        char norm[32];
+        snprintf(norm, sizeof norm, "%.6g", summary.norm);
+        print_row(p->name, mg_shape(&p->tensor).text, grouped(mg_size(&p->tensor)).text, norm);
+        if (summary.not_finite)
+            printf("    %s of them are NaN or infinite: training diverged\n", grouped(summary.not_finite).text);
+    }
+    printf("  %-*s %15s\n", mg_columns(stdout) == LAB_COLUMNS ? 45 : 14, "in all",
+           grouped(mg_params_count(params)).text);
+}
+
+/* As many of the first tokens as fit into a line. */
+static void print_tokens(const mg_tokenizer *tokenizer) {
+    int column = printf("  %-*s", LABEL, "first tokens");
+    for (int id = 0; id < mg_tokenizer_size(tokenizer); id++) {
+        mg_quoted quoted = mg_quote(mg_tokenizer_token(tokenizer, id));
+        int length = (int)strlen(quoted.text) + 1;
+        if (column + length > mg_columns(stdout)) break;
+        column += printf("%s%s", id ? " " : "", quoted.text);
+    }
+    putchar('\n');
+}
+
+static void print_tokenizer(const mg_tokenizer *tokenizer) {
+    puts("\nTokenizer");
+    if (!tokenizer) {
+        puts("  none");
+        return;
+    }
+    printf("  %-*s%s\n", LABEL, "kind", mg_tokenizer_kind_name(mg_tokenizer_get_kind(tokenizer)));
+    printf("  %-*s%s\n", LABEL, "tokens", grouped(mg_tokenizer_size(tokenizer)).text);
+    if (mg_tokenizer_get_kind(tokenizer) != MG_TOKENIZER_NONE) print_tokens(tokenizer);
+}
+
+static void print_verdict(const mg_inspection *inspection) {
+    putchar('\n');
+    if (inspection->info.sealed)
+        mg_print_wrapped(stdout, mg_columns(stdout), "", "",
+                         "Verified: every byte was read; the file's seal and the checksum of every dataset match.");
+    else
+        mg_print_wrapped(stdout, mg_columns(stdout), "", "",
+                         "Verified: every dataset was read, and those with a checksum match it. There is no seal over "
+                         "the whole file: another program rewrote it.");
+}
+
+void mg_inspect_print(mg_inspection *inspection) {
+    const mg_checkpoint_info *info = &inspection->info;
+    printf("%s\n", inspection->path);
+    print_wrapped("written by", info->creator);
+    printf("  %-*s%d\n  %-*s%s\n", LABEL, "format version", info->format_version, LABEL, "bytes",
+           grouped(info->bytes).text);
+    print_wrapped("mask", mg_mask_in_words(&info->config).text);
+    print_fields("Configuration", mg_config_fields, &info->config);
+    print_parameters(inspection->checkpoint.gpt);
+    if (info->train.batch_size > 0)
+        print_fields("Training", mg_train_fields, &info->train);
+    else
+        puts("\nTraining\n  none: not trained here");
+    if (info->has_optimizer)
+        print_fields("Optimiser: AdamW", mg_optimizer_fields, &info->optimizer);
+    else
+        puts("\nOptimiser\n  none: weights only");
+    print_tokenizer(inspection->checkpoint.tokenizer);
+    if (inspection->verified) print_verdict(inspection);
+}

@@ -1,0 +1,373 @@
+/* The command `train`: what is asked, the folder, the data, and where the run starts from. */
+#include "clock.h"
+#include "commands.h"
+#include "flags.h"
+#include "gemm.h"
+#include "interrupt.h"
+#include "parallel.h"
+#include "progress.h"
+#include "run.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static const mg_command_line line = {
+    .name = "train",
+    .doc = "Train a GPT on a text, a CSV or a grammar, and keep the run in a folder.\v"
+           "Ctrl-C finishes the step and saves; --resume continues the run, bit for bit, with its settings.\n\n"
+           "  maskgrad train --data datasets/data/frases.csv\n"
+           "  maskgrad train --data datasets/data/frases.csv --mask none",
+};
+
+/* What the command needs beside the run itself. */
+typedef struct start {
+    bool resume;
+    mg_run_json *stored;   /* the resumed run's settings */
+    mg_checkpoint weights; /* of the resumed run, or of --init-from FILE */
+    bool has_weights;
+} start;
+
+static void flag_tables(mg_flag_table *tables, mg_run_options *options) {
+    tables[0] = (mg_flag_table){NULL, NULL};
+    mg_flag_tables_add(tables, mg_run_settings, options);
+}
+
+/* What was given, over other options than the defaults. */
+static void apply(const mg_given *given, mg_run_options *options) {
+    mg_flag_table tables[MG_MAX_FLAG_TABLES];
+    flag_tables(tables, options);
+    mg_given_apply(given, tables);
+}
+
+static mg_status name_folder(mg_run *run, const mg_run_options *asked, mg_error *error) {
+    char path[4096];
+    if (!asked->out_dir && !asked->data.path)
+        mg_usage_error(&line, "%s",
+                       strcmp(asked->init_from, "resume") == 0
+                           ? "--resume needs --out-dir, the folder of the run to go on with"
+                           : "--data FILE is missing: a text, a CSV or a grammar to train on");
+    if (asked->out_dir && !asked->out_dir[0]) mg_usage_error(&line, "--out-dir is empty: name a folder");
+    if (asked->out_dir)
+        snprintf(path, sizeof path, "%s", asked->out_dir);
+    else
+        mg_run_default_dir(asked, path, sizeof path);
+    return mg_run_dir_name(&run->dir, path, error);
+}
+
+/* ---- Going on ---- */
+
+/* A setting's flag as it was given: two set the lookahead. */
+static const mg_setting *as_given(const mg_given *given, const mg_setting *setting) {
+    for (const mg_settings *table = mg_run_settings; table->rows; table++)
+        for (const mg_setting *row = table->rows; !mg_setting_is_end(row); row++) {
+            if (row != setting) continue;
+            const mg_setting *found = mg_given_find(given, table->rows, setting);
+            return found ? found : setting;
+        }
+    return setting;
+}
+
+static mg_status check_resumed(const mg_run_options *stored, const mg_run_options *now, const mg_run_dir *dir,
+                               const mg_given *given, mg_error *error) {
+    mg_setting_cursor at = {0};
+    for (const mg_setting *s; (s = mg_setting_next(&at, mg_run_settings));) {
+        const char *before = (const char *)stored + at.base, *after = (const char *)now + at.base;
+        if (s->role != MG_ROLE_FIXED || mg_setting_equal(s, before, after)) continue;
+        const mg_setting *flag = as_given(given, s);
+        char was[4096], is[4096];
+        mg_setting_format(flag, before, was, sizeof was);
+        mg_setting_format(flag, after, is, sizeof is);
+        return mg_error_set(error, MG_ERR_INPUT,
+                            "--%s is '%.200s', but the run in %s was started with '%.200s'; a resumed run cannot "
+                            "change it",
+                            flag->name, is, dir->path, was);
+    }
+    return MG_OK;
+}
+
+/* The stored settings, with what the command line says on top of them. */
+static mg_status resume_settings(mg_run *run, start *from, const mg_given *given, mg_error *error) {
+    if (access(run->dir.run_json, F_OK) != 0)
+        return mg_error_set(error, MG_ERR_INPUT, "there is no run to resume in %s: it has no run.json", run->dir.path);
+    mg_run_options stored;
+    mg_status status = mg_run_dir_lock(&run->dir, error);
+    if (status == MG_OK) status = mg_run_json_read(&from->stored, run->dir.run_json, &stored, error);
+    if (status != MG_OK) return status;
+    run->options = stored;
+    apply(given, &run->options);
+    mg_run_options_resolve(&run->options);
+    status = check_resumed(&stored, &run->options, &run->dir, given, error);
+    if (status != MG_OK || access(run->dir.checkpoint, F_OK) != 0) return status;
+    status = mg_checkpoint_load(run->dir.checkpoint, true, &from->weights, error);
+    from->has_weights = status == MG_OK;
+    return status;
+}
+
+static mg_status resume_trainer(mg_run *run, const start *from, mg_error *error) {
+    uint64_t hash = mg_run_json_data_hash(from->stored);
+    if (run->corpus->hash != hash)
+        return mg_error_set(error, MG_ERR_INPUT,
+                            "the data %s is not what the run in %s was begun with: its hash is %016" PRIx64
+                            ", then it was %016" PRIx64,
+                            run->options.data.path, run->dir.path, run->corpus->hash, hash);
+    if (!from->has_weights) {
+        fprintf(stderr, "maskgrad train: no checkpoint was saved in %s yet: the run begins at step 0\n", run->dir.path);
+        return MG_OK;
+    }
+    mg_status status = mg_trainer_restore(run->trainer, &from->weights, error);
+    if (status != MG_OK) return status;
+    run->saved_step = mg_trainer_steps_done(run->trainer);
+    if (run->saved_step > run->options.train.max_iters)
+        return mg_error_set(error, MG_ERR_INPUT, "--max-iters %" PRId64 ": the run in %s has done %s already",
+                            run->options.train.max_iters, run->dir.path, mg_count(run->saved_step, "step").text);
+    fprintf(stderr, "maskgrad train: going on at step %" PRId64 " of %" PRId64 "\n", run->saved_step,
+            run->options.train.max_iters);
+    return MG_OK;
+}
+
+/* ---- Beginning ---- */
+
+static mg_status refuse_overwriting(const mg_run *run, mg_error *error) {
+    if (run->options.force || !mg_run_dir_holds_run(&run->dir)) return MG_OK;
+    return mg_error_set(error, MG_ERR_INPUT,
+                        "%s already holds a run: --resume goes on with it, --force replaces it, and --out-dir chooses "
+                        "another folder",
+                        run->dir.path);
+}
+
+/* Once all else is in order: nothing is made or removed for a run that cannot begin. */
+static mg_status make_room(mg_run *run, mg_error *error) {
+    mg_status status = mg_run_dir_lock(&run->dir, error);
+    if (status == MG_OK) status = refuse_overwriting(run, error);
+    if (status != MG_OK) return status;
+    const char *const files[] = {run->dir.checkpoint, run->dir.log, run->dir.position, run->dir.samples,
+                                 run->dir.run_json};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) unlink(files[i]);
+    return MG_OK;
+}
+
+/* The model of --init-from FILE is the file's; flags may change its mask, not its sizes. */
+static mg_status weights_settings(mg_run *run, start *from, const mg_given *given, mg_error *error) {
+    char path[4096];
+    mg_checkpoint_path(run->options.init_from, path, sizeof path);
+    mg_status status = mg_checkpoint_load(path, false, &from->weights, error);
+    if (status != MG_OK) return status;
+    from->has_weights = true;
+    if (!from->weights.tokenizer)
+        return mg_error_set(error, MG_ERR_INPUT, "%s has no tokenizer: it cannot read a text", path);
+    mg_run_options stored = mg_run_defaults();
+    stored.train.model = *mg_gpt_get_config(from->weights.gpt);
+    run->options = stored;
+    apply(given, &run->options);
+    const mg_gpt_config *file = &stored.train.model, *asked = &run->options.train.model;
+    if (file->n_layer != asked->n_layer || file->n_head != asked->n_head || file->n_embd != asked->n_embd ||
+        file->block_size != asked->block_size || file->output_projection != asked->output_projection)
+        return mg_error_set(error, MG_ERR_INPUT,
+                            "the model in %s has --n-layer %d --n-head %d --n-embd %d --block-size %d%s, which a run "
+                            "that starts from it keeps",
+                            path, file->n_layer, file->n_head, file->n_embd, file->block_size,
+                            file->output_projection ? "" : " --no-output-projection");
+    return MG_OK;
+}
+
+static mg_status settings(mg_run *run, start *from, const mg_given *given, mg_error *error) {
+    mg_run_options asked = run->options;
+    from->resume = strcmp(asked.init_from, "resume") == 0;
+    if (from->resume && asked.force)
+        mg_usage_error(&line, "--resume goes on with a run and --force replaces it: give one");
+    mg_status status = name_folder(run, &asked, error);
+    if (status != MG_OK) return status;
+    if (from->resume) return resume_settings(run, from, given, error);
+    if (!asked.data.path) mg_usage_error(&line, "--data FILE is missing: a text, a CSV or a grammar to train on");
+    status = refuse_overwriting(run, error);
+    if (status == MG_OK && strcmp(asked.init_from, "scratch") != 0) status = weights_settings(run, from, given, error);
+    mg_run_options_resolve(&run->options);
+    return status;
+}
+
+static void say_what(const mg_run *run) {
+    const mg_train_options *o = mg_trainer_options(run->trainer);
+    char mask[128];
+    mg_mask_words(&o->model, mask, sizeof mask);
+    fprintf(stderr, "%s: %td tokens, vocabulary %d; model: %td parameters, mask %s; seed %" PRIu64 ", %s, %s\n",
+            run->corpus->name, run->corpus->n, o->model.vocab_size,
+            mg_params_count(mg_gpt_params(mg_trainer_model(run->trainer))), mask, o->seed,
+            mg_count(mg_threads(), "thread").text, mg_blas_name());
+    if (run->corpus->warning[0]) fprintf(stderr, "maskgrad train: %s\n", run->corpus->warning);
+}
+
+/* A resumed run's data has its path in run.json, which may be another one from here. */
+static mg_status load_data(mg_run *run, const start *from, const mg_data_options *data, mg_error *error) {
+    mg_error reason;
+    mg_status status = mg_corpus_load(&run->corpus, data, &reason);
+    if (status == MG_OK) return MG_OK;
+    if (from->resume && access(data->path, F_OK) != 0)
+        return mg_error_set(error, status, "%s: give --data FILE, where the data of the run in %s is now",
+                            reason.message, run->dir.path);
+    *error = reason;
+    return status;
+}
+
+static mg_status prepare(mg_run *run, start *from, const mg_given *given, mg_error *error) {
+    mg_status status = settings(run, from, given, error);
+    if (status != MG_OK) return status;
+    mg_set_threads(run->options.threads);
+    mg_data_options data = run->options.data;
+    if (from->has_weights) {
+        data.tokenizer = from->weights.tokenizer;
+        run->options.train.model.vocab_size = mg_gpt_get_config(from->weights.gpt)->vocab_size;
+    }
+    status = load_data(run, from, &data, error);
+    if (status != MG_OK) return status;
+    status = mg_trainer_new(&run->trainer, &run->options.train, run->corpus, error);
+    if (status != MG_OK) return status;
+    if (from->resume) return resume_trainer(run, from, error);
+    if (from->has_weights) status = mg_trainer_take_weights(run->trainer, &from->weights, error);
+    if (status == MG_OK) status = make_room(run, error);
+    run->starts_from_file = from->has_weights;
+    return status;
+}
+
+/* ---- What is seen of it ---- */
+
+static bool stop_asked(void *user) {
+    (void)user;
+    return mg_interrupt_asked();
+}
+
+static void show_warning(const mg_run *run, const char *sentence, void *progress) {
+    (void)run;
+    (void)progress;
+    fprintf(stderr, "maskgrad train: %s\n", sentence);
+}
+
+static void show_step(const mg_run *run, const mg_step *step, void *progress) {
+    if (step->step % run->options.log_interval == 0) {
+        mg_progress_clear(progress);
+        printf("iter %" PRId64 ": loss %.4f, time %.2fms\n", step->step, step->loss, 1000 * step->seconds);
+        fflush(stdout);
+    }
+    mg_progress_step(progress, step->step + 1, step->loss);
+}
+
+static void show_evaluating(const mg_run *run, int64_t step, void *progress) {
+    (void)run;
+    mg_progress_say(progress, step, "evaluating");
+}
+
+static void show_evaluation(const mg_run *run, int64_t step, double train_loss, double validation_loss,
+                            void *progress) {
+    mg_progress_clear(progress);
+    printf("step %" PRId64 ": train loss %.4f, val loss %.4f, means over %s\n", step, train_loss, validation_loss,
+           mg_count(run->options.eval_iters * run->options.train.batch_size, "window").text);
+    fflush(stdout);
+}
+
+static int64_t tokens_per_step(const mg_run *run) {
+    const mg_train_options *o = mg_trainer_options(run->trainer);
+    return (int64_t)o->batch_size * o->grad_accum * o->model.block_size;
+}
+
+static void print_loss(const mg_evaluation *e) {
+    if (isnan(e->floor)) {
+        printf("val loss %.4f, mean over %s\n", e->loss, mg_count(e->n_windows, "window").text);
+        return;
+    }
+    double gap = e->loss - e->floor;
+    printf("val loss %.4f, mean over %s\n%.4f %s the floor of %.4f, the best that is possible without the future\n",
+           e->loss, mg_count(e->n_windows, "window").text, fabs(gap), gap < 0 ? "below" : "above", e->floor);
+}
+
+static void print_summary(const mg_run *run, const mg_evaluation *e, const mg_grammar_score *score) {
+    const mg_run_dir *dir = &run->dir;
+    int64_t steps = mg_trainer_steps_done(run->trainer);
+    double seconds = mg_seconds() - run->begun;
+    printf("\n%s", mg_count(steps, "step").text);
+    if (steps > run->first_step)
+        printf(", %.0f tokens/s including evaluation and saving",
+               (double)((steps - run->first_step) * tokens_per_step(run)) / seconds);
+    putchar('\n');
+    print_loss(e);
+    if (run->corpus->grammar)
+        printf("unprompted, it wrote %s, %d of them grammatical\n", mg_count(score->sentences, "sentence").text,
+               score->grammatical);
+    struct rusage usage;
+    if (getrusage(RUSAGE_SELF, &usage) == 0) printf("peak memory %.1f MB\n", (double)usage.ru_maxrss / 1024);
+    printf("settings   %s\nlog        %s\npositions  %s\ncheckpoint %s\nsamples    %s\n", dir->run_json, dir->log,
+           dir->position, dir->checkpoint, dir->samples);
+}
+
+/* Whether the run had the steps in which a model learns that guessing is better than what it began with. */
+static bool has_learned(const mg_run *run) {
+    int64_t warmup = run->options.train.schedule.warmup_iters;
+    return mg_trainer_steps_done(run->trainer) >= (warmup > 100 ? warmup : 100);
+}
+
+static void warn(const mg_run *run, const mg_evaluation *e) {
+    const mg_gpt_config *config = &mg_trainer_options(run->trainer)->model;
+    char alarm[512];
+    if (e->loss > log(config->vocab_size) && !has_learned(run)) return;
+    if (mg_evaluation_alarm(e, config, alarm, sizeof alarm)) fprintf(stderr, "maskgrad train: alarm: %s\n", alarm);
+}
+
+/* ---- All of it ---- */
+
+static mg_status train(mg_run *run, bool *stopped, mg_error *error) {
+    mg_progress progress = mg_progress_begin(mg_trainer_steps_done(run->trainer), run->options.train.max_iters,
+                                             tokens_per_step(run));
+    run->watch = (mg_run_watch){.stop = {.asked = stop_asked},
+                                .warned = show_warning,
+                                .stepped = show_step,
+                                .evaluating = show_evaluating,
+                                .evaluated = show_evaluation,
+                                .user = &progress};
+    say_what(run);
+    mg_interrupt_watch();
+    mg_status status = mg_run_train(run, stopped, error);
+    mg_progress_clear(&progress);
+    if (status != MG_OK && run->saved_step >= 0)
+        fprintf(stderr, "maskgrad train: the checkpoint of step %" PRId64 " is kept in %s\n", run->saved_step,
+                run->dir.checkpoint);
+    return status;
+}
+
+static mg_status finish(mg_run *run, bool *stopped, mg_error *error) {
+    mg_run_results results;
+    mg_status status = mg_run_finish(run, &results, error);
+    *stopped = status == MG_ERR_STOPPED;
+    if (status != MG_OK) return *stopped ? MG_OK : status;
+    print_summary(run, &results.evaluation, &results.score);
+    fflush(stdout);
+    warn(run, &results.evaluation);
+    mg_evaluation_free(&results.evaluation);
+    return MG_OK;
+}
+
+static int run_command(int argc, char **argv) {
+    mg_error error = {MG_OK, ""};
+    mg_run run = {.options = mg_run_defaults(), .dir = {.lock = -1}, .saved_step = -1};
+    mg_flag_table tables[MG_MAX_FLAG_TABLES];
+    mg_given given;
+    flag_tables(tables, &run.options);
+    mg_flags_parse(&line, tables, argc, argv, NULL, &given);
+
+    start from = {0};
+    bool stopped = false;
+    mg_status status = prepare(&run, &from, &given, &error);
+    if (from.has_weights) mg_checkpoint_free(&from.weights);
+    if (status == MG_OK) status = train(&run, &stopped, &error);
+    if (status == MG_OK && !stopped) status = finish(&run, &stopped, &error);
+    if (status == MG_OK && stopped)
+        fprintf(stderr,
+                "maskgrad train: stopped at step %" PRId64 ", saved in %s; continue with --resume --out-dir %s\n",
+                mg_trainer_steps_done(run.trainer), run.dir.checkpoint, run.dir.path);
+    mg_run_free(&run);
+    mg_run_json_free(from.stored);
+    return status == MG_OK && stopped ? 130 : mg_command_end(&line, status, &error);
+}
+
+const mg_command mg_train_command = {"train", "Train a model, with the causal mask or without", run_command};

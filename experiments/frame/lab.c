@@ -1,0 +1,161 @@
+#include "lab_private.h"
+#include "utf8.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+mg_lab *lab_new(const lab_row *row, mg_error *error) {
+    mg_arena *arena = mg_arena_new(error);
+    if (!arena) return NULL;
+    mg_lab *made = mg_arena_alloc(arena, 1, sizeof *made, "a lab");
+    *made = (mg_lab){.arena = arena, .row = row};
+    made->settings.terminal = (lab_terminal){.columns = LAB_COLUMNS, .progress_columns = LAB_COLUMNS};
+    return made;
+}
+
+void lab_free(mg_lab *lab) {
+    if (lab) mg_arena_free(lab->arena);
+}
+
+const lab_settings *lab_asked(const mg_lab *lab) {
+    return &lab->settings;
+}
+
+const mg_stop *lab_stop(const mg_lab *lab) {
+    return lab->settings.stop.asked ? &lab->settings.stop : NULL;
+}
+
+void lab_list_add(mg_lab *lab, lab_list *list, void *item) {
+    if (list->n == list->capacity) {
+        int capacity = list->capacity ? 2 * list->capacity : 8;
+        void **grown = mg_arena_alloc(lab->arena, (size_t)capacity, sizeof *grown, "a lab's list");
+        if (list->n) memcpy(grown, list->item, (size_t)list->n * sizeof *grown);
+        list->item = grown;
+        list->capacity = capacity;
+    }
+    list->item[list->n++] = item;
+}
+
+char *lab_vformat(mg_lab *lab, const char *format, va_list arguments) {
+    va_list again;
+    va_copy(again, arguments);
+    int length = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    MG_CHECK(length >= 0, "the text '%s' cannot be formatted", format);
+    char *text = mg_arena_alloc(lab->arena, (size_t)length + 1, 1, "a lab's text");
+    vsnprintf(text, (size_t)length + 1, format, arguments);
+    return text;
+}
+
+char *lab_format(mg_lab *lab, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = lab_vformat(lab, format, arguments);
+    va_end(arguments);
+    return text;
+}
+
+const char *lab_file_name(mg_lab *lab, const char *name) {
+    size_t good = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
+    MG_CHECK(good > 0 && name[good] == '\0', "'%s' is no name for a file: only a-z, 0-9 and '-'", name);
+    MG_CHECK(strcmp(name, "summary") != 0 && strcmp(name, "report") != 0, "'%s' is the frame's own file", name);
+    for (int i = 0; i < lab->blocks.n; i++) {
+        const lab_block *b = lab->blocks.item[i];
+        const char *taken = b->kind == LAB_BLOCK_FIGURE    ? b->figure->name
+                            : b->kind == LAB_BLOCK_HEATMAP ? b->heatmap->name
+                            : b->kind == LAB_BLOCK_TABLE   ? b->table->name
+                                                           : "";
+        MG_CHECK(strcmp(taken, name) != 0, "two pictures or tables are called '%s'", name);
+    }
+    return lab_format(lab, "%s", name);
+}
+
+void lab_add_block(mg_lab *lab, lab_block block) {
+    lab_block *copy = mg_arena_alloc(lab->arena, 1, sizeof *copy, "a lab's block");
+    *copy = block;
+    lab_list_add(lab, &lab->blocks, copy);
+}
+
+/* Each function of the story keeps one formatted text in one list. */
+#define KEEP(list)                                                                                                     \
+    do {                                                                                                               \
+        va_list arguments;                                                                                             \
+        va_start(arguments, format);                                                                                   \
+        lab_list_add(lab, list, lab_vformat(lab, format, arguments));                                                  \
+        va_end(arguments);                                                                                             \
+    } while (0)
+
+void lab_hypothesis(mg_lab *lab, const char *format, ...) {
+    KEEP(&lab->hypotheses);
+}
+
+void lab_did(mg_lab *lab, const char *format, ...) {
+    KEEP(&lab->did);
+}
+
+void lab_exercise(mg_lab *lab, const char *format, ...) {
+    KEEP(&lab->exercises);
+}
+
+void lab_source(mg_lab *lab, const char *format, ...) {
+    KEEP(&lab->sources);
+}
+
+void lab_setting(mg_lab *lab, const char *name, const char *format, ...) {
+    lab_pair *pair = mg_arena_alloc(lab->arena, 1, sizeof *pair, "a lab's setting");
+    va_list arguments;
+    va_start(arguments, format);
+    *pair = (lab_pair){lab_format(lab, "%s", name), lab_vformat(lab, format, arguments)};
+    va_end(arguments);
+    lab_list_add(lab, &lab->settings_used, pair);
+}
+
+void lab_note(mg_lab *lab, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    lab_add_block(lab, (lab_block){.kind = LAB_BLOCK_NOTE, .note = lab_vformat(lab, format, arguments)});
+    va_end(arguments);
+}
+
+void lab_texts(mg_lab *lab, const char *title, int n, const char *const *headings, const char *const *texts) {
+    const char **copied = mg_arena_alloc(lab->arena, 2 * (size_t)n, sizeof *copied, "a lab's texts");
+    for (int i = 0; i < n; i++) {
+        copied[i] = lab_format(lab, "%s", headings[i]);
+        copied[n + i] = lab_format(lab, "%s", texts[i]);
+    }
+    lab_text_row *row = mg_arena_alloc(lab->arena, 1, sizeof *row, "a lab's texts");
+    *row = (lab_text_row){lab_format(lab, "%s", title), n, copied, copied + n};
+    lab_add_block(lab, (lab_block){.kind = LAB_BLOCK_TEXTS, .texts = row});
+}
+
+void lab_progress(mg_lab *lab, const char *what, long done, long total, const char *format, ...) {
+    lab_print_head(lab);
+    bool live = lab->settings.terminal.live;
+    long tenth = total > 0 ? 10 * done / total : 10;
+    bool told = lab->progress_what && strcmp(lab->progress_what, what) == 0 && tenth == lab->progress_tenth;
+    if (told && !live) return;
+    lab->progress_what = what;
+    lab->progress_tenth = tenth;
+
+    char detail[128];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(detail, sizeof detail, format, arguments);
+    va_end(arguments);
+    /* The last column stays free: some terminals wrap there. */
+    int columns = lab->settings.terminal.progress_columns - 1;
+    if (!live) {
+        const char *line = lab_format(lab, "lab %s: %s %ld/%ld %s", lab->row->name, what, done, total, detail);
+        fprintf(stderr, "%.*s\n", (int)mg_utf8_fitting(line, columns), line);
+        return;
+    }
+    const char *line = lab_format(lab, "%s %ld/%ld  %s", what, done, total, detail);
+    fprintf(stderr, "\r\033[K%.*s", (int)mg_utf8_fitting(line, columns), line);
+    if (done >= total) fputs("\r\033[K", stderr);
+    fflush(stderr);
+}
+
+bool lab_broken(const char *what) {
+    const char *broken = getenv("MASKGRAD_BREAK");
+    return broken && strcmp(broken, what) == 0;
+}

@@ -1,0 +1,173 @@
+/* What a lab is written with. A lab's file reads as question, hypotheses, what is done, checks, pictures:
+ *
+ *     mg_status lab_mask(mg_lab *lab, mg_error *error) {
+ *         lab_hypothesis(lab, "Only -inf removes a key; every finite value leaves a door open.");
+ *         lab_setting(lab, "scores", "%d x %d, float32", n, n);
+ *         ...
+ *         lab_check_zero(lab, "mass on forbidden keys", leaked);
+ *         lab_figure *f = lab_figure_begin(lab, "leak", "Mass on the future", (lab_axes){.x = "row", .y = "mass"});
+ *         lab_line(f, LAB_MASKED, "masked", n, NULL, mass);
+ *         lab_figure_end(f, "With -inf the line has to lie on 0.");
+ *         return MG_OK;
+ *     }
+ *
+ * The frame turns it into the terminal's pages, summary.csv, one CSV, PNG and SVG a picture, and report.html. Texts are
+ * printf formats in UTF-8, copied, and need no escaping; names of pictures, tables and texts become file names and are
+ * made of a-z, 0-9 and '-'. Memory that runs out goes to the failure handler. */
+#ifndef MASKGRAD_LAB_H
+#define MASKGRAD_LAB_H
+
+#include "evaluation.h"
+
+typedef struct mg_lab mg_lab;
+
+/* ---- What the user asked for ---- */
+
+enum { LAB_COLUMNS = 80 }; /* where no terminal is, and the most that a text is wide */
+
+/* What the terminal can show; the command knows. */
+typedef struct lab_terminal {
+    int columns;          /* of stdout: what every text, table and picture fits into */
+    int progress_columns; /* of stderr */
+    bool live;            /* stderr is a terminal: a line there can renew itself */
+    bool colour, utf8;    /* of stdout */
+} lab_terminal;
+
+typedef struct lab_settings {
+    const char *out_dir;     /* exists while the lab runs: a lab may put checkpoints there */
+    uint64_t seed;           /* 1337 unless told */
+    bool quick;              /* a rougher answer in a few seconds */
+    const char *data;        /* NULL, or a file: its name decides the source */
+    const char *checkpoint;  /* NULL, or a file */
+    const char *prompt;      /* NULL, or text */
+    const char *data_folder; /* where the shipped grammars are */
+    lab_terminal terminal;
+    mg_stop stop; /* .asked NULL: never */
+    void *own;    /* the lab's own options, lab_options of lab_row.h */
+} lab_settings;
+
+const lab_settings *lab_asked(const mg_lab *lab);
+/* What to hand to work that can stop early (evaluation.h); NULL: it never has to. */
+const mg_stop *lab_stop(const mg_lab *lab);
+
+/* ---- The story ---- */
+
+void lab_hypothesis(mg_lab *lab, const char *format, ...) MG_PRINTF(2, 3);
+/* A sentence of what was done, and a setting it was done with. */
+void lab_did(mg_lab *lab, const char *format, ...) MG_PRINTF(2, 3);
+void lab_setting(mg_lab *lab, const char *name, const char *format, ...) MG_PRINTF(3, 4);
+/* A paragraph between the pictures, in the order of the calls. */
+void lab_note(mg_lab *lab, const char *format, ...) MG_PRINTF(2, 3);
+void lab_exercise(mg_lab *lab, const char *format, ...) MG_PRINTF(2, 3);
+void lab_source(mg_lab *lab, const char *format, ...) MG_PRINTF(2, 3);
+/* How far a long piece of work is: a live line on a terminal, a plain line every tenth elsewhere, on stderr. `format`
+ * may be "". */
+void lab_progress(mg_lab *lab, const char *what, long done, long total, const char *format, ...) MG_PRINTF(5, 6);
+
+/* ---- Checks ----
+ *
+ * A verdict is computed here, from what was measured. A NaN never passes: pass NAN for what could not be measured. The
+ * texts of expected and observed are made from the same numbers, with as many digits as it takes for the verdict to be
+ * right about the text as well. Each returns whether it passed. `unit` may be "". */
+
+bool lab_check_zero(mg_lab *lab, const char *name, double observed, const char *unit); /* exactly 0 */
+bool lab_check_below(mg_lab *lab, const char *name, double observed, double limit, const char *unit);
+bool lab_check_at_most(mg_lab *lab, const char *name, double observed, double limit, const char *unit);
+bool lab_check_above(mg_lab *lab, const char *name, double observed, double limit, const char *unit);
+bool lab_check_at_least(mg_lab *lab, const char *name, double observed, double limit, const char *unit);
+bool lab_check_near(mg_lab *lab, const char *name, double observed, double expected, double tolerance,
+                    const char *unit);
+bool lab_check_between(mg_lab *lab, const char *name, double observed, double low, double high, const char *unit);
+bool lab_check_count(mg_lab *lab, const char *name, long observed, long expected, const char *unit);
+/* Texts are compared byte by byte; long ones are shown by their beginning. NULL is a text that was not produced. */
+bool lab_check_same_text(mg_lab *lab, const char *name, const char *observed, const char *expected);
+bool lab_check_other_text(mg_lab *lab, const char *name, const char *observed, const char *unexpected);
+
+/* ---- Pictures with axes ---- */
+
+/* The colours mean the same in every picture (Okabe and Ito's, which survive colour blindness). */
+typedef enum lab_colour {
+    LAB_MASKED,   /* blue */
+    LAB_UNMASKED, /* vermillion */
+    LAB_FLOOR,    /* dark grey, and dashed */
+    LAB_GREEN,
+    LAB_PURPLE,
+    LAB_SKY,
+    LAB_AMBER,
+    LAB_STEPS /* lab_step() starts here */
+} lab_colour;
+/* Step i of n on one even scale from dark to light, for a family of curves. */
+lab_colour lab_step(int i, int n);
+
+typedef struct lab_axes {
+    const char *x, *y; /* what is on them, with the unit: "loss (nats)" */
+    bool log_x, log_y;
+    bool y_from_zero;
+    double y_low, y_high; /* both 0: from the data */
+} lab_axes;
+
+typedef struct lab_figure lab_figure;
+lab_figure *lab_figure_begin(mg_lab *lab, const char *name, const char *title, lab_axes axes);
+/* n points; x NULL counts 0, 1, 2, …. Points that are not finite, or not positive on a log axis, leave a gap. */
+void lab_line(lab_figure *figure, lab_colour colour, const char *label, int n, const double *x, const double *y);
+void lab_points(lab_figure *figure, lab_colour colour, const char *label, int n, const double *x, const double *y);
+/* Bars over named places; several calls with the same names stand beside each other. */
+void lab_bars(lab_figure *figure, lab_colour colour, const char *label, int n, const char *const *names,
+              const double *y);
+/* The power law y = c·x^p that fits best on log-log axes, drawn and labelled with its exponent p, which is returned:
+ * NaN when fewer than two points are positive and apart. */
+double lab_fit_power(lab_figure *figure, lab_colour colour, const char *label, int n, const double *x, const double *y);
+/* A labelled dashed line at a height that something must not cross, or at a place. */
+void lab_floor(lab_figure *figure, const char *label, double y);
+void lab_vertical(lab_figure *figure, const char *label, double x);
+/* What to look at: the sentence below the picture, which also is its text for who cannot see it. It stands below any
+ * run's picture, on the terminal and in the report: it says what theory expects and where to look, not what came out,
+ * which is a check's to say, and it names no colour and no side of the page. */
+void lab_figure_end(lab_figure *figure, const char *format, ...) MG_PRINTF(2, 3);
+
+/* ---- Heat maps ---- */
+
+typedef struct lab_scale {
+    const char *unit;           /* beside the colour bar: "weight", "nats" */
+    double low, high;           /* both 0: from the values, and from 0 when none is negative */
+    bool log;                   /* exact zeros keep a colour of their own */
+    bool numbers;               /* write the values into the cells, where they fit */
+    const char *rows, *columns; /* what they are: "query", "key" */
+} lab_scale;
+
+typedef struct lab_panel {
+    const char *title;
+    int n_rows, n_columns;
+    const mg_real *values;         /* (n_rows, n_columns) */
+    const char *const *row_labels; /* tokens, or NULL for 0, 1, 2, … */
+    const char *const *column_labels;
+    /* Cells that the mask with this lookahead forbids do not exist and are drawn so, as is a value of -inf. A forbidden
+     * cell whose value is neither 0 nor -inf, and any NaN, is drawn as an alarm. */
+    bool masked;
+    int lookahead;
+} lab_panel;
+
+typedef struct lab_heatmap lab_heatmap;
+lab_heatmap *lab_heatmap_begin(mg_lab *lab, const char *name, const char *title, lab_scale scale);
+void lab_heatmap_panel(lab_heatmap *map, lab_panel panel);
+void lab_heatmap_end(lab_heatmap *map, const char *format, ...) MG_PRINTF(2, 3);
+
+/* ---- Tables and texts ---- */
+
+typedef struct lab_table lab_table;
+/* `columns` and each row are cells separated by tabs; tabs inside a %s stay in their cell. Cells that are numbers align
+ * right. Written to NAME.csv too. */
+lab_table *lab_table_begin(mg_lab *lab, const char *name, const char *title, const char *columns);
+void lab_table_row(lab_table *table, const char *format, ...) MG_PRINTF(2, 3);
+void lab_table_end(lab_table *table, const char *format, ...) MG_PRINTF(2, 3);
+
+/* n texts side by side, each under its heading, spaces and line ends kept: samples, or a triangle of 1 and 0. */
+void lab_texts(mg_lab *lab, const char *title, int n, const char *const *headings, const char *const *texts);
+
+/* ---- For the frame's tests only ---- */
+
+/* Whether the environment variable MASKGRAD_BREAK is `what`: a lab spoils its own work there, so that a test can see
+ * the verdict turn to fail. */
+bool lab_broken(const char *what);
+
+#endif

@@ -1,0 +1,178 @@
+/* What the frame's own files share: a lab as it is collected, before it is shown. Labs include lab.h alone. */
+#ifndef MASKGRAD_LAB_PRIVATE_H
+#define MASKGRAD_LAB_PRIVATE_H
+
+#include "arena.h"
+#include "atomic_file.h"
+#include "lab_row.h"
+
+#include <stdio.h>
+
+/* ---- What was collected (lab.c, checks.c, figures.c) ---- */
+
+typedef struct lab_list {
+    void **item;
+    int n, capacity;
+} lab_list;
+
+typedef struct lab_pair {
+    const char *name, *text;
+} lab_pair;
+
+typedef struct lab_check {
+    const char *name, *expected, *observed;
+    bool passed;
+} lab_check;
+
+typedef enum lab_shape { LAB_SHAPE_LINE, LAB_SHAPE_POINTS, LAB_SHAPE_BARS, LAB_SHAPE_FIT, LAB_SHAPE_LEVEL } lab_shape;
+
+typedef struct lab_series {
+    lab_shape shape;
+    lab_colour colour;
+    const char *label;
+    int n;
+    const double *x, *y;
+} lab_series;
+
+struct lab_figure {
+    mg_lab *lab;
+    const char *name, *title, *caption;
+    lab_axes axes;
+    lab_list series;
+    lab_list verticals; /* lab_series with one x */
+    int n_places;       /* bars: the names under them */
+    const char *const *places;
+};
+
+struct lab_heatmap {
+    mg_lab *lab;
+    const char *name, *title, *caption;
+    lab_scale scale;
+    lab_list panels; /* lab_panel */
+};
+
+struct lab_table {
+    mg_lab *lab;
+    const char *name, *title, *caption;
+    int n_columns;
+    lab_list rows; /* const char ** of n_columns cells; the first is the header */
+};
+
+typedef struct lab_text_row {
+    const char *title;
+    int n;
+    const char *const *headings, *const *texts;
+} lab_text_row;
+
+/* What stands in the report below the checks, in the order of the calls. */
+typedef struct lab_block {
+    enum { LAB_BLOCK_NOTE, LAB_BLOCK_FIGURE, LAB_BLOCK_HEATMAP, LAB_BLOCK_TABLE, LAB_BLOCK_TEXTS } kind;
+    union {
+        const char *note;
+        const lab_figure *figure;
+        const lab_heatmap *heatmap;
+        const lab_table *table;
+        const lab_text_row *texts;
+    };
+} lab_block;
+
+struct mg_lab {
+    mg_arena *arena;
+    const lab_row *row;
+    lab_settings settings;
+    const char *command; /* what to type to repeat it */
+    lab_list hypotheses, did, settings_used, exercises, sources, checks, blocks;
+    bool begun;    /* its head was printed */
+    bool pictures; /* gnuplot drew them */
+    long progress_tenth;
+    const char *progress_what;
+};
+
+mg_lab *lab_new(const lab_row *row, mg_error *error);
+void lab_free(mg_lab *lab);
+int lab_n_failed(const mg_lab *lab);
+void lab_list_add(mg_lab *lab, lab_list *list, void *item);
+void lab_add_block(mg_lab *lab, lab_block block);
+char *lab_format(mg_lab *lab, const char *format, ...) MG_PRINTF(2, 3);
+char *lab_vformat(mg_lab *lab, const char *format, va_list arguments) MG_PRINTF(2, 0);
+/* A name that may be a file's: anything but a-z, 0-9 and '-' is the lab's bug. */
+const char *lab_file_name(mg_lab *lab, const char *name);
+
+/* ---- What follows from it (figures.c, heat.c) ---- */
+
+typedef struct lab_span {
+    double low, high;
+} lab_span;
+/* The values an axis must show: never empty, positive if `log`. */
+lab_span lab_span_x(const lab_figure *figure);
+lab_span lab_span_y(const lab_figure *figure);
+/* A part more on both sides, so that no curve runs along the frame. */
+lab_span lab_with_room(lab_span span, bool log, double part);
+bool lab_can_show(const lab_figure *figure, double x, double y);
+/* 0 … 1 along a span, by its logarithm if `log`. */
+double lab_along(lab_span span, bool log, double value);
+
+typedef enum lab_cell {
+    LAB_CELL_VALUE,
+    LAB_CELL_ZERO,   /* exactly 0 on a logarithmic scale */
+    LAB_CELL_ABSENT, /* forbidden: it does not exist */
+    LAB_CELL_ALARM   /* NaN, or forbidden and yet there */
+} lab_cell;
+lab_cell lab_cell_kind(const lab_heatmap *map, const lab_panel *panel, int row, int column);
+lab_span lab_heat_span(const lab_heatmap *map);
+bool lab_heat_has(const lab_heatmap *map, lab_cell kind);
+/* Whether every cell of it below the header is a number: it aligns right. */
+bool lab_column_is_numbers(const lab_table *table, int column);
+/* A row's or column's token made visible: a space is an open box, a line end \n, an empty one a dash. */
+const char *lab_tick(mg_lab *lab, const char *const *labels, int i);
+
+/* ---- Colours (palette.c) ---- */
+
+unsigned lab_rgb(lab_colour colour); /* 0xRRGGBB */
+unsigned lab_heat_rgb(double along); /* viridis, 0 … 1 */
+bool lab_is_dark(unsigned rgb);      /* white text stands out on it */
+
+/* ---- Where it goes ---- */
+
+/* files.c */
+/* NAME.ENDING in the lab's folder. */
+mg_status lab_create(const mg_lab *lab, const char *name, const char *ending, mg_atomic_text *file, mg_error *error);
+mg_status lab_write_numbers(const mg_lab *lab, mg_error *error);  /* summary.csv and a CSV for each picture and table */
+char *lab_read_file(mg_lab *lab, const char *path, size_t *size); /* NULL if it cannot be read */
+
+/* plot.c, plot_heat.c: the pictures, by gnuplot. Sets lab->pictures; without gnuplot, one warning. */
+void lab_draw_pictures(mg_lab *lab);
+void lab_plot_quoted(FILE *pipe, const char *text);
+typedef struct lab_canvas {
+    int width, height; /* logical pixels: of the SVG; the PNG has twice as many */
+} lab_canvas;
+lab_canvas lab_figure_canvas(const lab_figure *figure);
+lab_canvas lab_heat_canvas(const lab_heatmap *map);
+void lab_heat_data(FILE *pipe, const lab_heatmap *map);
+void lab_heat_plot(FILE *pipe, const lab_heatmap *map, bool png);
+
+/* report.c */
+mg_status lab_write_report(mg_lab *lab, mg_error *error);
+void lab_html(FILE *out, const char *text); /* escaped */
+mg_status lab_write_index(const char *out_dir, const lab_row *const *rows, const int *statuses, int n, mg_error *error);
+/* report_style.c */
+extern const char lab_report_style[], lab_report_style_elsewhere[]; /* on a screen; on a phone and on paper */
+
+/* terminal.c, terminal_pictures.c: as wide as settings.terminal says */
+static inline int lab_columns(const mg_lab *lab) {
+    return lab->settings.terminal.columns;
+}
+void lab_print_head(mg_lab *lab); /* once, when the work begins: what is refused asks no question */
+void lab_print_results(mg_lab *lab);
+/* Text as the terminal can show it: control characters become '?'; without UTF-8, mathematical signs become ASCII and
+ * the rest '?'. The second puts it on one line. */
+const char *lab_shown(mg_lab *lab, const char *text);
+const char *lab_shown_line(mg_lab *lab, const char *text);
+void lab_print_wrapped(mg_lab *lab, const char *first_indent, const char *indent, const char *text);
+/* `width` columns, cut if it is longer. */
+const char *lab_padded(mg_lab *lab, const char *text, int width, bool right);
+void lab_print_line(const char *text); /* without the blanks at its end */
+void lab_print_figure(mg_lab *lab, const lab_figure *figure);
+void lab_print_heatmap(mg_lab *lab, const lab_heatmap *map);
+
+#endif

@@ -1,0 +1,218 @@
+/* report.html: one file that needs no other and no network. */
+#include "lab_private.h"
+
+#include <string.h>
+
+void lab_html(FILE *out, const char *text) {
+    for (const char *c = text; *c; c++) switch (*c) {
+        case '&': fputs("&amp;", out); break;
+        case '<': fputs("&lt;", out); break;
+        case '>': fputs("&gt;", out); break;
+        case '"': fputs("&quot;", out); break;
+        case '\'': fputs("&#39;", out); break;
+        default:
+            /* The control characters that HTML does not allow are shown as what they are: something else. */
+            if ((unsigned char)*c < 32 && *c != '\n' && *c != '\t' && *c != '\r')
+                fputs("&#xFFFD;", out);
+            else
+                fputc(*c, out);
+        }
+}
+
+static void element(FILE *out, const char *tag, const char *text) {
+    fprintf(out, "<%s>", tag);
+    lab_html(out, text);
+    fprintf(out, "</%.*s>\n", (int)strcspn(tag, " "), tag);
+}
+
+static void write_base64(FILE *out, const char *bytes, size_t n) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < n; i += 3) {
+        unsigned b[3] = {0};
+        for (size_t j = 0; j < 3 && i + j < n; j++) b[j] = (unsigned char)bytes[i + j];
+        unsigned group = b[0] << 16 | b[1] << 8 | b[2];
+        for (size_t j = 0; j < 4; j++) fputc(i + j > n ? '=' : digits[(group >> (18 - 6 * j)) & 63], out);
+    }
+}
+
+static void begin_page(FILE *out, const char *title) {
+    fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+          "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n",
+          out);
+    element(out, "title", title);
+    fprintf(out, "<style>\n%s%s</style>\n</head>\n<body>\n<main>\n", lab_report_style, lab_report_style_elsewhere);
+}
+
+static void end_page(FILE *out) {
+    fputs("</main>\n</body>\n</html>\n", out);
+}
+
+static void write_list(FILE *out, const char *heading, const char *tag, const lab_list *texts) {
+    if (texts->n == 0) return;
+    fputs("<section>\n", out);
+    element(out, "h2", heading);
+    fprintf(out, "<%s>\n", tag);
+    for (int i = 0; i < texts->n; i++) element(out, "li", texts->item[i]);
+    fprintf(out, "</%s>\n</section>\n", tag);
+}
+
+static void write_done(FILE *out, const mg_lab *lab) {
+    fputs("<section>\n<h2>What was done</h2>\n", out);
+    for (int i = 0; i < lab->did.n; i++) element(out, "p", lab->did.item[i]);
+    fputs("<dl>\n", out);
+    for (int i = 0; i < lab->settings_used.n; i++) {
+        const lab_pair *pair = lab->settings_used.item[i];
+        fputs("<div>", out);
+        element(out, "dt", pair->name);
+        element(out, "dd", pair->text);
+        fputs("</div>", out);
+    }
+    fputs("</dl>\n<p>To do it again, in the same folder:</p>\n", out);
+    element(out, "pre class=\"command\"", lab->command);
+    fputs("</section>\n", out);
+}
+
+static void write_checks(FILE *out, const mg_lab *lab) {
+    fputs("<section>\n<h2>Expected and observed</h2>\n<div class=\"scroll\"><table class=\"checks\">\n"
+          "<thead><tr><th>Check</th><th>Expected</th><th>Observed</th><th>Verdict</th></tr></thead>\n<tbody>\n",
+          out);
+    for (int i = 0; i < lab->checks.n; i++) {
+        const lab_check *c = lab->checks.item[i];
+        fputs("<tr>", out);
+        element(out, "td", c->name);
+        element(out, "td data-label=\"expected\"", c->expected);
+        element(out, "td data-label=\"observed\"", c->observed);
+        fprintf(out, "<td><span class=\"%s\">%s</span></td></tr>\n", c->passed ? "pass" : "fail",
+                c->passed ? "✓ pass" : "✗ fail");
+    }
+    fputs("</tbody>\n</table></div>\n</section>\n", out);
+}
+
+static void write_picture(FILE *out, mg_lab *lab, const char *name, const char *title, const char *caption, int width) {
+    fputs("<section>\n", out);
+    element(out, "h2", title);
+    fputs("<figure>\n", out);
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s.svg", lab->settings.out_dir, name);
+    size_t size = 0;
+    /* As an image of its own its identifiers cannot meet those of another picture. */
+    const char *svg = lab->pictures ? lab_read_file(lab, path, &size) : NULL;
+    if (svg && size > 0) {
+        /* On a phone a picture rather scrolls than shrinks until its text cannot be read. */
+        fprintf(out, "<div class=\"paper\"><img id=\"%s\" style=\"min-width: %dpx; max-width: %dpx\" alt=\"", name,
+                width > 700 ? width * 7 / 10 : width * 11 / 20, width * 2);
+        lab_html(out, lab_format(lab, "%s. %s", title, caption));
+        fputs("\" src=\"data:image/svg+xml;base64,", out);
+        write_base64(out, svg, size);
+        fputs("\"></div>\n", out);
+    } else {
+        fprintf(out,
+                "<p class=\"missing\">This picture is drawn by gnuplot, which was not there or failed. Its numbers "
+                "are in %s.csv.</p>\n",
+                name);
+    }
+    element(out, "figcaption", caption);
+    fputs("</figure>\n</section>\n", out);
+}
+
+/* The caption, and what the cells mean that are not on the colour bar. */
+static const char *heat_caption(mg_lab *lab, const lab_heatmap *map) {
+    return lab_format(lab, "%s%s%s%s", map->caption, lab_heat_has(map, LAB_CELL_ZERO) ? " White: exactly 0." : "",
+                      lab_heat_has(map, LAB_CELL_ABSENT) ? " Grey dot: does not exist." : "",
+                      lab_heat_has(map, LAB_CELL_ALARM) ? " Red: should not be there, or is not a number." : "");
+}
+
+static void write_table(FILE *out, const lab_table *table) {
+    fputs("<section>\n", out);
+    element(out, "h2", table->title);
+    fputs("<figure>\n<div class=\"scroll\"><table>\n", out);
+    for (int r = 0; r < table->rows.n; r++) {
+        const char *const *cells = table->rows.item[r];
+        fputs(r == 0 ? "<thead><tr>" : "<tr>", out);
+        for (int c = 0; c < table->n_columns; c++) {
+            bool number = lab_column_is_numbers(table, c);
+            const char *head = number ? "th class=\"number\"" : "th", *cell = number ? "td class=\"number\"" : "td";
+            element(out, r == 0 ? head : cell, cells[c]);
+        }
+        fputs(r == 0 ? "</tr></thead>\n<tbody>\n" : "</tr>\n", out);
+    }
+    fputs("</tbody>\n</table></div>\n", out);
+    element(out, "figcaption", table->caption);
+    fputs("</figure>\n</section>\n", out);
+}
+
+static void write_texts(FILE *out, const lab_text_row *row) {
+    fputs("<section>\n", out);
+    element(out, "h2", row->title);
+    fputs("<div class=\"texts\">\n", out);
+    for (int i = 0; i < row->n; i++) {
+        fputs("<div>\n", out);
+        element(out, "h3", row->headings[i]);
+        element(out, "pre", row->texts[i]);
+        fputs("</div>\n", out);
+    }
+    fputs("</div>\n</section>\n", out);
+}
+
+static void write_block(FILE *out, mg_lab *lab, const lab_block *b) {
+    switch (b->kind) {
+    case LAB_BLOCK_NOTE: element(out, "p class=\"note\"", b->note); break;
+    case LAB_BLOCK_FIGURE:
+        write_picture(out, lab, b->figure->name, b->figure->title, b->figure->caption,
+                      lab_figure_canvas(b->figure).width);
+        break;
+    case LAB_BLOCK_HEATMAP:
+        write_picture(out, lab, b->heatmap->name, b->heatmap->title, heat_caption(lab, b->heatmap),
+                      lab_heat_canvas(b->heatmap).width);
+        break;
+    case LAB_BLOCK_TABLE: write_table(out, b->table); break;
+    case LAB_BLOCK_TEXTS: write_texts(out, b->texts); break;
+    }
+}
+
+mg_status lab_write_report(mg_lab *lab, mg_error *error) {
+    mg_atomic_text file;
+    mg_status status = lab_create(lab, "report", "html", &file, error);
+    if (status != MG_OK) return status;
+    FILE *out = file.out;
+    int failed = lab_n_failed(lab);
+    begin_page(out, lab_format(lab, "maskgrad lab %s", lab->row->name));
+    element(out, "p class=\"over\"", lab_format(lab, "maskgrad lab %s", lab->row->name));
+    element(out, "h1", lab->row->question);
+    fprintf(out, "<p class=\"sum\"><span class=\"%s\">%s %d of %d checks pass</span></p>\n", failed ? "fail" : "pass",
+            failed ? "✗" : "✓", lab->checks.n - failed, lab->checks.n);
+    write_list(out, "Hypotheses", "ol", &lab->hypotheses);
+    write_done(out, lab);
+    write_checks(out, lab);
+    for (int i = 0; i < lab->blocks.n; i++) write_block(out, lab, lab->blocks.item[i]);
+    write_list(out, lab->exercises.n == 1 ? "Exercise" : "Exercises", "ol", &lab->exercises);
+    write_list(out, "Sources", "ul", &lab->sources);
+    end_page(out);
+    return mg_atomic_text_end(&file, error);
+}
+
+mg_status lab_write_index(const char *out_dir, const lab_row *const *rows, const int *statuses, int n,
+                          mg_error *error) {
+    mg_lab folder = {.settings.out_dir = out_dir};
+    mg_atomic_text file;
+    mg_status status = lab_create(&folder, "index", "html", &file, error);
+    if (status != MG_OK) return status;
+    FILE *out = file.out;
+    begin_page(out, "maskgrad: the labs");
+    fputs("<p class=\"over\">maskgrad</p>\n<h1>The labs</h1>\n<ul class=\"labs\">\n", out);
+    for (int i = 0; i < n; i++) {
+        fputs("<li>", out);
+        if (statuses[i] == 0 || statuses[i] == 1) fprintf(out, "<a href=\"lab-%s/report.html\">", rows[i]->name);
+        element(out, "strong", rows[i]->name);
+        element(out, "span class=\"question\"", rows[i]->question);
+        if (statuses[i] == 0 || statuses[i] == 1) fputs("</a>", out);
+        fprintf(out, "<span class=\"%s\">%s</span></li>\n", statuses[i] == 0 ? "pass" : "fail",
+                statuses[i] == 0   ? "✓ every check passes"
+                : statuses[i] == 1 ? "✗ a check fails"
+                                   : "✗ stopped");
+    }
+    fputs("</ul>\n", out);
+    end_page(out);
+    return mg_atomic_text_end(&file, error);
+}

@@ -1,0 +1,244 @@
+/* A lab on the terminal: 80 columns or fewer, and beyond ASCII only where the locale's character set is UTF-8. */
+#include "lab_private.h"
+#include "utf8.h"
+#include "wrap.h"
+
+#include <string.h>
+
+static const struct {
+    const char *utf8, *ascii;
+} signs[] = {{"−", "-"},  {"–", "-"},  {"—", "-"},  {"∞", "inf"}, {"√", "sqrt"}, {"·", "*"},  {"×", "x"},
+             {"±", "+-"}, {"≤", "<="}, {"≥", ">="}, {"≠", "!="},  {"…", "..."},  {"“", "\""}, {"”", "\""},
+             {"‘", "'"},  {"’", "'"},  {"→", "->"}, {"␣", "_"},   {"²", "^2"},   {"³", "^3"}, {"₀", "0"},
+             {"₁", "1"},  {"≈", "~"},  {"ᵀ", "^T"}, {"∂", "d"},   {"Σ", "sum"}};
+
+/* Letters and digits behind a root: in ASCII nothing else would tell where it ends. */
+static size_t letters_under_root(const char *text) {
+    size_t sign = strlen("√");
+    if (strncmp(text, "√", sign) != 0) return 0;
+    return strspn(text + sign, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+}
+
+const char *lab_shown(mg_lab *lab, const char *text) {
+    bool utf8 = lab->settings.terminal.utf8;
+    /* The longest replacement is not longer than twice what it replaces. */
+    char *shown = mg_arena_alloc(lab->arena, 2 * strlen(text) + 1, 1, "a text for the terminal"), *to = shown;
+    while (*text) {
+        /* A control character of a text is not an order to the terminal. */
+        if (((unsigned char)*text < 32 && *text != '\n') || *text == 127) {
+            *to++ = *text++ == '\t' ? ' ' : '?';
+            continue;
+        }
+        if (utf8 || (unsigned char)*text < 128) {
+            *to++ = *text++;
+            continue;
+        }
+        size_t rooted = letters_under_root(text);
+        if (rooted > 0) {
+            to += sprintf(to, "sqrt(%.*s)", (int)rooted, text + strlen("√"));
+            text += strlen("√") + rooted;
+            continue;
+        }
+        const char *ascii = "?";
+        for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+            if (strncmp(text, signs[i].utf8, strlen(signs[i].utf8)) == 0) ascii = signs[i].ascii;
+        while (*ascii) *to++ = *ascii++;
+        do text++;
+        while (((unsigned char)*text & 0xC0) == 0x80);
+    }
+    *to = '\0';
+    return shown;
+}
+
+const char *lab_shown_line(mg_lab *lab, const char *text) {
+    char *line = lab_format(lab, "%s", lab_shown(lab, text));
+    for (char *c = line; *c; c++)
+        if (*c == '\n') *c = ' ';
+    return line;
+}
+
+void lab_print_wrapped(mg_lab *lab, const char *first_indent, const char *indent, const char *text) {
+    mg_print_wrapped(stdout, lab_columns(lab), first_indent, indent, lab_shown(lab, text));
+}
+
+static void heading(mg_lab *lab, const char *text) {
+    bool colour = lab->settings.terminal.colour;
+    printf("\n%s", colour ? "\033[1m" : "");
+    lab_print_wrapped(lab, "", "", lab_shown_line(lab, text));
+    if (colour) fputs("\033[0m", stdout);
+}
+
+const char *lab_padded(mg_lab *lab, const char *text, int width, bool right) {
+    if (mg_utf8_columns(text) > width) { /* cut at the letter, not at the word */
+        const char *cut = lab->settings.terminal.utf8 ? "…" : width > 6 ? "..." : "~";
+        text = lab_format(lab, "%.*s%s", (int)mg_utf8_fitting(text, width - mg_utf8_columns(cut)), text, cut);
+    }
+    int room = width - mg_utf8_columns(text);
+    return lab_format(lab, "%*s%s%*s", right ? room : 0, "", text, right ? 0 : room, "");
+}
+
+void lab_print_line(const char *text) {
+    size_t length = strlen(text);
+    while (length > 0 && text[length - 1] == ' ') length--;
+    printf("%.*s\n", (int)length, text);
+}
+
+/* A row of n cells, two blanks before each. */
+static void print_row(mg_lab *lab, int n, const char *const *cells, const int *width, const bool *right) {
+    const char *row = "";
+    for (int i = 0; i < n; i++) row = lab_format(lab, "%s  %s", row, lab_padded(lab, cells[i], width[i], right[i]));
+    lab_print_line(row);
+}
+
+void lab_print_head(mg_lab *lab) {
+    if (lab->begun) return;
+    lab->begun = true;
+    printf("lab %s\n", lab->row->name);
+    heading(lab, "Question");
+    lab_print_wrapped(lab, "  ", "  ", lab->row->question);
+    fflush(stdout);
+}
+
+static void print_checks(mg_lab *lab) {
+    heading(lab, "Checks");
+    for (int i = 0; i < lab->checks.n; i++) {
+        const lab_check *c = lab->checks.item[i];
+        const char *colour = "", *end = "";
+        if (lab->settings.terminal.colour) {
+            colour = c->passed ? "\033[32m" : "\033[1;31m";
+            end = "\033[0m";
+        }
+        const char *verdict = lab_format(lab, "  %s%s%s  ", colour, c->passed ? "pass" : "FAIL", end);
+        lab_print_wrapped(lab, verdict, "        ", c->name);
+        lab_print_wrapped(lab, "          expected ", "                   ", c->expected);
+        lab_print_wrapped(lab, "          observed ", "                   ", c->observed);
+    }
+    int failed = lab_n_failed(lab);
+    printf("\n  %d of %d checks pass.\n", lab->checks.n - failed, lab->checks.n);
+}
+
+enum { MOST_CELLS_OF_A_ROW = 32, LEAST_TEXT = 8 };
+
+static const char *cell_of(mg_lab *lab, const lab_table *table, int row, int column) {
+    return lab_shown_line(lab, ((const char **)table->rows.item[row])[column]);
+}
+
+/* The widths of the first n columns, so that rows fit. On the usual terminal the widest give way, but no
+ * number is cut; on a narrower one nothing is. Whether they fit. */
+static bool fit_columns(mg_lab *lab, const lab_table *table, int n, int *width, bool *numbers) {
+    int least[MOST_CELLS_OF_A_ROW], total = 0;
+    for (int c = 0; c < n; c++) {
+        numbers[c] = lab_column_is_numbers(table, c);
+        width[c] = least[c] = 0;
+        for (int r = 0; r < table->rows.n; r++) {
+            int needs = mg_text_columns(cell_of(lab, table, r, c));
+            if (needs > width[c]) width[c] = needs;
+            if (r > 0 && !numbers[c] && needs > LEAST_TEXT) needs = LEAST_TEXT;
+            if (r > 0 && needs > least[c]) least[c] = needs;
+        }
+        if (least[c] < 4) least[c] = width[c] < 4 ? width[c] : 4; /* of a header */
+        if (lab_columns(lab) < LAB_COLUMNS) least[c] = width[c];
+        total += width[c] + 2;
+    }
+    for (; total > lab_columns(lab); total--) {
+        int widest = -1;
+        for (int c = 0; c < n; c++)
+            if (width[c] > least[c] && (widest < 0 || width[c] > width[widest])) widest = c;
+        if (widest < 0) return false;
+        width[widest]--;
+    }
+    return true;
+}
+
+/* Where rows do not fit, each cell has a line behind its column's name. */
+static void print_records(mg_lab *lab, const lab_table *table) {
+    for (int r = 1; r < table->rows.n; r++) {
+        lab_print_wrapped(lab, "  ", "    ", cell_of(lab, table, r, 0));
+        for (int c = 1; c < table->n_columns; c++)
+            lab_print_wrapped(lab, lab_format(lab, "    %s  ", cell_of(lab, table, 0, c)), "      ",
+                              cell_of(lab, table, r, c));
+    }
+}
+
+static void print_table(mg_lab *lab, const lab_table *table) {
+    heading(lab, table->title);
+    int n = table->n_columns < MOST_CELLS_OF_A_ROW ? table->n_columns : MOST_CELLS_OF_A_ROW;
+    int width[MOST_CELLS_OF_A_ROW];
+    bool numbers[MOST_CELLS_OF_A_ROW];
+    bool fits = fit_columns(lab, table, n, width, numbers);
+    if (!fits) print_records(lab, table);
+    for (int r = 0; fits && r < table->rows.n; r++) {
+        const char *cells[MOST_CELLS_OF_A_ROW];
+        for (int c = 0; c < n; c++) cells[c] = cell_of(lab, table, r, c);
+        print_row(lab, n, cells, width, numbers);
+    }
+    lab_print_wrapped(lab, "  ", "  ", table->caption);
+}
+
+/* The next line of a text that has `width` columns; a line that goes on is indented. */
+static const char *next_line(mg_lab *lab, const char **text, bool *goes_on, int width) {
+    const char *indent = *goes_on ? "    " : "";
+    int n = (int)mg_line_fitting(*text, width - (int)strlen(indent));
+    const char *line = lab_format(lab, "%s%.*s", indent, n, *text);
+    *text += n;
+    *goes_on = **text && **text != '\n';
+    if (**text == ' ' || **text == '\n') ++*text;
+    return line;
+}
+
+static void print_texts(mg_lab *lab, const lab_text_row *row) {
+    heading(lab, row->title);
+    enum { MOST_ACROSS = 3, LEAST_WIDTH = 24 };
+    int columns = lab_columns(lab), across = columns / LEAST_WIDTH;
+    across = across < 1 ? 1 : across > MOST_ACROSS ? MOST_ACROSS : across;
+    if (row->n < across) across = row->n;
+    for (int begin = 0; begin < row->n; begin += across) {
+        int n = row->n - begin < across ? row->n - begin : across, each = (columns - 2 * n) / n;
+        const int width[MOST_ACROSS] = {each, each, each};
+        const bool left[MOST_ACROSS] = {false};
+        bool goes_on[MOST_ACROSS] = {false};
+        const char *rest[MOST_ACROSS], *cells[MOST_ACROSS];
+        for (int i = 0; i < n; i++) {
+            cells[i] = lab_shown_line(lab, row->headings[begin + i]);
+            rest[i] = lab_shown(lab, row->texts[begin + i]);
+        }
+        print_row(lab, n, cells, width, left);
+        for (bool more = true; more;) {
+            more = false;
+            for (int i = 0; i < n; i++) {
+                cells[i] = next_line(lab, &rest[i], &goes_on[i], each);
+                more = more || *rest[i];
+            }
+            print_row(lab, n, cells, width, left);
+        }
+    }
+}
+
+static void print_block(mg_lab *lab, const lab_block *block) {
+    switch (block->kind) {
+    case LAB_BLOCK_NOTE:
+        fputs("\n", stdout);
+        lab_print_wrapped(lab, "  ", "  ", block->note);
+        break;
+    case LAB_BLOCK_FIGURE:
+        heading(lab, block->figure->title);
+        lab_print_figure(lab, block->figure);
+        lab_print_wrapped(lab, "  ", "  ", block->figure->caption);
+        break;
+    case LAB_BLOCK_HEATMAP:
+        heading(lab, block->heatmap->title);
+        lab_print_heatmap(lab, block->heatmap);
+        lab_print_wrapped(lab, "  ", "  ", block->heatmap->caption);
+        break;
+    case LAB_BLOCK_TABLE: print_table(lab, block->table); break;
+    case LAB_BLOCK_TEXTS: print_texts(lab, block->texts); break;
+    }
+}
+
+void lab_print_results(mg_lab *lab) {
+    heading(lab, "Hypotheses");
+    for (int i = 0; i < lab->hypotheses.n; i++)
+        lab_print_wrapped(lab, lab_format(lab, "  %d. ", i + 1), "     ", lab->hypotheses.item[i]);
+    for (int i = 0; i < lab->blocks.n; i++) print_block(lab, lab->blocks.item[i]);
+    print_checks(lab);
+}

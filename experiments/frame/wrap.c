@@ -1,0 +1,40 @@
+#include "wrap.h"
+#include "utf8.h"
+
+#include <string.h>
+
+int mg_text_columns(const char *text) {
+    int width = 0, columns;
+    while (*text) {
+        if (*text == '\033') {
+            text += strcspn(text, "m");
+            text += *text == 'm';
+            continue;
+        }
+        text += mg_utf8_step(text, &columns);
+        width += columns;
+    }
+    return width;
+}
+
+size_t mg_line_fitting(const char *text, int columns) {
+    size_t end = 0, space = 0;
+    for (int width; text[end] && text[end] != '\n';) {
+        size_t n = mg_utf8_step(text + end, &width);
+        if (text[end] == ' ') space = end;
+        if ((columns -= width) < 0) return space ? space : end ? end : n;
+        end += n;
+    }
+    return end;
+}
+
+void mg_print_wrapped(FILE *out, int columns, const char *first, const char *indent, const char *text) {
+    const char *before = first;
+    do {
+        size_t n = mg_line_fitting(text, columns - mg_text_columns(before));
+        fprintf(out, "%s%.*s\n", before, (int)n, text);
+        text += n;
+        if (*text == ' ' || *text == '\n') text++;
+        before = indent;
+    } while (*text);
+}

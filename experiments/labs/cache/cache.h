@@ -1,0 +1,17 @@
+/* The three parts of lab cache. */
+#ifndef MASKGRAD_LAB_CACHE_H
+#define MASKGRAD_LAB_CACHE_H
+
+#include "subject.h"
+
+/* lab_cache.c: the same logits, whatever the chunks; and how many bytes it takes. */
+/* lab_cache_cost.c: scores counted and time measured against the position. */
+void lab_cache_cost(mg_lab *lab, lab_subject *subject);
+/* lab_cache_unmasked.c: why a model without the mask cannot have a cache. `masked` and `unmasked` may be one subject: a
+ * checkpoint, of which the mask is put on and taken off. */
+mg_status lab_cache_unmasked(mg_lab *lab, lab_subject *masked, lab_subject *unmasked, mg_error *error);
+
+/* A tape that writes nothing down. */
+mg_tape *lab_cache_tape(void);
+
+#endif

@@ -1,0 +1,213 @@
+/* Lab cache, second part: what the n-th token costs.
+ *
+ * Counted: how many scores q·k were computed, by looking which places of a captured map were written. Measured: time,
+ * the fastest of several repeats, since whatever else a machine does only adds to it. */
+#include "cache.h"
+#include "clock.h"
+#include "lab_private.h"
+#include "parallel.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { POINTS = 8, MOST_SCORES = 1 << 24, CACHED = 0, PLAIN = 1 };
+
+typedef struct cost {
+    double n, scores[2], seconds[2], attention[2]; /* attention: the seconds of that operation alone */
+} cost;
+
+typedef struct stand {
+    mg_gpt *gpt;
+    mg_tape *tape;
+    mg_kv_cache *cache;
+    mg_real *map;
+    int *ids;
+} stand;
+
+/* What a cache holds does not matter to the cost, but it must be numbers. */
+static void fill_with_zeros(mg_kv_cache *cache) {
+    size_t bytes = mg_kv_cache_bytes(cache) / 2;
+    memset(cache->keys, 0, bytes);
+    memset(cache->values, 0, bytes);
+}
+
+/* The n-th token: with the cache one token behind n-1, without it n tokens again. */
+static void nth_token(const stand *s, int way, int n, mg_gpt_capture *capture) {
+    mg_gpt_pass pass = {.last_only = true, .capture = capture};
+    if (way == CACHED) {
+        s->cache->length = n - 1;
+        pass.cache = s->cache;
+        mg_gpt_forward(s->gpt, s->tape, s->ids + n - 1, 1, 1, &pass);
+    } else {
+        mg_gpt_forward(s->gpt, s->tape, s->ids, 1, n, &pass);
+    }
+}
+
+static double count_scores(const stand *s, int way, int n) {
+    const mg_gpt_config *c = mg_gpt_get_config(s->gpt);
+    ptrdiff_t places = (ptrdiff_t)c->n_layer * c->n_head * n * (way == CACHED ? 1 : n);
+    for (ptrdiff_t i = 0; i < places; i++) s->map[i] = NAN;
+    nth_token(s, way, n, &(mg_gpt_capture){.scores = s->map});
+    mg_tape_reset(s->tape);
+    double count = 0;
+    for (ptrdiff_t i = 0; i < places; i++) count += !isnan(s->map[i]) && s->map[i] != -INFINITY;
+    return count;
+}
+
+static double attention_seconds(const mg_profile *profile) {
+    for (int i = 0; i < profile->n_rows; i++)
+        if (strcmp(profile->row[i].op->name, "attention") == 0) return profile->row[i].forward_seconds;
+    return NAN;
+}
+
+static void time_token(const stand *s, int way, int n, int repeats, cost *c) {
+    c->seconds[way] = c->attention[way] = INFINITY;
+    for (int i = 0; i < repeats; i++) {
+        mg_profile profile = {0};
+        mg_tape_profile(s->tape, &profile);
+        double begin = mg_seconds();
+        nth_token(s, way, n, NULL);
+        c->seconds[way] = fmin(c->seconds[way], mg_seconds() - begin);
+        mg_tape_profile(s->tape, NULL);
+        mg_tape_reset(s->tape);
+        c->attention[way] = fmin(c->attention[way], attention_seconds(&profile));
+    }
+}
+
+static void measure(mg_lab *lab, const stand *s, int longest, cost *costs) {
+    /* A large model's times are long, and need fewer repeats to stand out. */
+    bool few = lab_asked(lab)->quick || lab_asked(lab)->checkpoint;
+    for (int i = 0; i < POINTS; i++) {
+        /* From longest/16 on: where the part that grows is not lost in the part that does not. */
+        int n = (int)lround(longest * pow(16, (i + 1.0) / POINTS - 1));
+        costs[i].n = n = n < 1 ? 1 : n;
+        lab_progress(lab, "measuring", i, POINTS, "token %d", n);
+        for (int way = 0; way < 2; way++) {
+            costs[i].scores[way] = count_scores(s, way, n);
+            time_token(s, way, n, (few ? 7 : 21) * (way == CACHED ? 10 : 1), &costs[i]);
+        }
+    }
+    lab_progress(lab, "measuring", POINTS, POINTS, "done");
+}
+
+typedef struct exponents {
+    double cached, plain;
+} exponents;
+
+/* Both ways in one picture, with the power laws that fit. */
+static exponents picture(mg_lab *lab, const cost *costs, size_t offset, const char *name, const char *title,
+                         const char *unit, const char *caption) {
+    double n[POINTS], y[2][POINTS];
+    for (int i = 0; i < POINTS; i++) {
+        const double *pair = (const double *)((const char *)&costs[i] + offset);
+        n[i] = costs[i].n;
+        y[CACHED][i] = pair[CACHED];
+        y[PLAIN][i] = pair[PLAIN];
+    }
+    lab_figure *figure = lab_figure_begin(
+        lab, name, title, (lab_axes){.x = "position n of the token", .y = unit, .log_x = true, .log_y = true});
+    exponents e;
+    lab_points(figure, LAB_MASKED, "with the cache", POINTS, n, y[CACHED]);
+    e.cached = lab_fit_power(figure, LAB_MASKED, "with", POINTS, n, y[CACHED]);
+    lab_points(figure, LAB_AMBER, "without", POINTS, n, y[PLAIN]);
+    e.plain = lab_fit_power(figure, LAB_AMBER, "without", POINTS, n, y[PLAIN]);
+    lab_figure_end(figure, "%s", caption);
+    return e;
+}
+
+static void show_table(mg_lab *lab, const mg_gpt_config *c, const cost *costs) {
+    double C = c->n_embd, products = 24 * C * C * c->n_layer, head = 2 * C * c->vocab_size, pair = 4 * C * c->n_layer;
+    lab_table *table = lab_table_begin(lab, "cost", "What the n-th token costs: with the cache, and without",
+                                       "n\tµs with\tµs w/o\tfaster\tMFLOP with\tMFLOP w/o");
+    for (int i = 0; i < POINTS; i++) {
+        double n = costs[i].n;
+        lab_table_row(table, "%.0f\t%.1f\t%.1f\t%.1f\t%.3f\t%.1f", n, 1e6 * costs[i].seconds[CACHED],
+                      1e6 * costs[i].seconds[PLAIN], costs[i].seconds[PLAIN] / costs[i].seconds[CACHED],
+                      (products + head + pair * n) / 1e6, (products * n + head + pair * n * (n + 1) / 2) / 1e6);
+    }
+    lab_table_end(
+        table,
+        "Operations: 24·C² a layer and token for the matrix products, 4·C a layer for each pair of a query and "
+        "a key, 2·C·V for the logits of the last token. With the cache attention outgrows the products at "
+        "n = 6·C = %d, without it at n = 12·C = %d; before that the whole cost grows like its other part.",
+        6 * c->n_embd, 12 * c->n_embd);
+}
+
+static void check_counts(mg_lab *lab, const mg_gpt_config *c, const cost *costs, exponents counted) {
+    double wrong = 0, heads = (double)c->n_layer * c->n_head;
+    for (int i = 0; i < POINTS; i++) {
+        double n = costs[i].n;
+        wrong += costs[i].scores[CACHED] != heads * n;
+        wrong += costs[i].scores[PLAIN] != heads * n * (n + 1) / 2;
+    }
+    lab_check_zero(lab, "positions whose scores are not n, and n(n+1)/2, a head", wrong, "");
+    lab_check_near(lab, "scores for the n-th token, with the cache: exponent of n", counted.cached, 1, 0.001, "");
+    lab_check_between(lab, "scores for the n-th token, without: exponent of n", counted.plain, 1.75, 2, "");
+}
+
+static void run(mg_lab *lab, stand *s, int longest, bool own) {
+    const mg_gpt_config *c = mg_gpt_get_config(s->gpt);
+    cost costs[POINTS];
+    /* On one thread: on several, waiting for each other is part of the time of a short token. */
+    int threads = mg_threads();
+    mg_set_threads(1);
+    fill_with_zeros(s->cache);
+    measure(lab, s, longest, costs);
+    mg_set_threads(threads);
+    exponents counted = picture(
+        lab, costs, offsetof(cost, scores), "scores", "Scores computed for the n-th token", "scores",
+        "Counted, not estimated: places of the captured maps that were written. With the cache one row of n, "
+        "without it the whole triangle of n(n+1)/2, of which only the last row is new.");
+    exponents attention = picture(
+        lab, costs, offsetof(cost, attention), "attention", "Time of attention alone, on one thread", "seconds",
+        "The operation that grows. A short row may be done before the fixed cost of starting is earned back; exponents "
+        "of time then come out below those of the counts. Fastest of several repeats.");
+    exponents whole = picture(
+        lab, costs, offsetof(cost, seconds), "time", "Time of the n-th token, on one thread", "seconds",
+        "With the cache the time should go as a + b·n: nearly flat as long as the matrix products of one token are "
+        "most of the work. Without it as a·n + b·n²/2: from n to n² as attention takes over.");
+    show_table(lab, c, costs);
+    check_counts(lab, c, costs, counted);
+    lab_note(lab,
+             "Exponents of n, fitted from n = %.0f to %.0f: scores %.2f with the cache and %.2f without; time of "
+             "attention %.2f and %.2f; time of the whole token %.2f and %.2f.",
+             costs[0].n, costs[POINTS - 1].n, counted.cached, counted.plain, attention.cached, attention.plain,
+             whole.cached, whole.plain);
+    if (!own) return;
+    lab_check_above(lab, "time of attention: exponent without the cache minus exponent with",
+                    attention.plain - attention.cached, 0.3, "");
+    lab_check_above(lab, lab_format(lab, "token %d: how many times faster with the cache", longest),
+                    costs[POINTS - 1].seconds[PLAIN] / costs[POINTS - 1].seconds[CACHED], 5, "times");
+}
+
+/* What the weights are does not matter to the cost, but how long the context is does: the small model of the other
+ * parts has too short a one, so an untrained model stands in. A checkpoint is measured itself, as far as it goes. */
+void lab_cache_cost(mg_lab *lab, lab_subject *subject) {
+    bool own = !lab_asked(lab)->checkpoint;
+    mg_gpt *untrained = NULL;
+    mg_error error;
+    if (own) {
+        mg_gpt_config config = mg_gpt_defaults();
+        config.block_size = 1024;
+        config.vocab_size = 64;
+        MG_CHECK(mg_gpt_new(&untrained, &config, false, &error) == MG_OK, "%s", error.message);
+        mg_gpt_init(untrained, lab_asked(lab)->seed);
+        char words[128];
+        mg_model_words(&config, words, sizeof words);
+        lab_setting(lab, "model whose cost is taken", "%s, untrained", words);
+    }
+    stand s = {.gpt = own ? untrained : subject->gpt, .tape = lab_cache_tape()};
+    const mg_gpt_config *c = mg_gpt_get_config(s.gpt);
+    int longest = c->block_size;
+    while ((double)c->n_layer * c->n_head * longest * longest > MOST_SCORES) longest /= 2;
+    if (!own && lab_subject_affords(subject, 64, longest) < 64 && longest > 64) longest = 64;
+    MG_CHECK(mg_kv_cache_new(&s.cache, s.gpt, &error) == MG_OK, "%s", error.message);
+    s.map = mg_arena_alloc(lab->arena, (size_t)c->n_layer * (size_t)c->n_head * (size_t)longest * (size_t)longest,
+                           sizeof(mg_real), "maps");
+    s.ids = mg_arena_alloc(lab->arena, (size_t)longest, sizeof *s.ids, "ids");
+    for (int i = 0; i < longest; i++) s.ids[i] = i % c->vocab_size;
+    run(lab, &s, longest, own);
+    mg_kv_cache_free(s.cache);
+    mg_tape_free(s.tape);
+    mg_gpt_free(untrained);
+}

@@ -1,0 +1,201 @@
+/* Lab dial: the mask turned open one token at a time, and in one head alone.
+ *
+ * The label at t is the token at t + 1, so looking one token ahead is all it takes. More of the future adds nothing
+ * to what can be known; it only makes the label harder to find. */
+#include "labs.h"
+#include "training.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { CAUSAL, ONE, TWO, FOUR, ALL, LEAK, N_MODELS };
+
+static const struct {
+    const char *name;
+    int lookahead;
+} dials[N_MODELS] = {
+    [CAUSAL] = {"causal", 0},
+    [ONE] = {"1 ahead", 1},
+    [TWO] = {"2 ahead", 2},
+    [FOUR] = {"4 ahead", 4},
+    [ALL] = {"no mask", MG_LOOKAHEAD_ALL},
+    [LEAK] = {"one head, 1 ahead", 0},
+};
+enum { COLLAPSED_AT_PERCENT = 50 };
+/* In a shorter window looking four tokens ahead is looking at all of it. */
+enum { LEAST_CONTEXT = 6 };
+
+/* ---- Options ---- */
+
+static void set_defaults(void *own) {
+    mg_run_options *o = own;
+    *o = mg_run_defaults();
+    o->train.max_iters = 800; /* at this learning rate all that leak have collapsed well before */
+    o->train.schedule.lr = 3e-3;
+    o->eval_interval = 50;
+    o->eval_iters = 5;
+}
+
+static void set_quick(void *own) {
+    mg_run_options *o = own;
+    o->train.max_iters = o->train.max_iters * 3 / 4;
+}
+
+static const mg_settings tables[] = {{mg_data_settings, 0},
+                                     MG_SETTINGS_OF_TRAIN(mg_model_settings),
+                                     MG_SETTINGS_OF_TRAIN(mg_training_settings),
+                                     {mg_measuring_settings, 0},
+                                     {mg_machine_settings, 0},
+                                     {NULL, 0}};
+const lab_options lab_dial_options = {tables, sizeof(mg_run_options), set_defaults, set_quick};
+
+static void turn(lab_variant variant[N_MODELS], const mg_train_options *options) {
+    static const lab_colour colours[N_MODELS] = {LAB_MASKED, LAB_SKY, LAB_GREEN, LAB_AMBER, LAB_UNMASKED, LAB_PURPLE};
+    for (int i = 0; i < N_MODELS; i++) {
+        variant[i] = (lab_variant){.name = dials[i].name, .colour = colours[i], .options = *options};
+        mg_gpt_config *model = &variant[i].options.model;
+        model->lookahead = dials[i].lookahead;
+        model->leak_layer = -1;
+        if (i == LEAK && !lab_broken("dial.leak")) {
+            model->leak_layer = model->leak_head = 0;
+            model->leak_lookahead = 1;
+        }
+    }
+    if (lab_broken("dial.mask")) variant[CAUSAL].options.model.lookahead = 1;
+}
+
+/* ---- What came out ---- */
+
+/* The first step at which a model's training loss, averaged over ten steps, is below half the reference; −1: never. */
+static int collapsed_at(const lab_training *t, int model, double reference) {
+    enum { WINDOW = 10 };
+    double sum = 0;
+    for (int step = 0; step < t->n_steps; step++) {
+        sum += t->variant[model].loss[step];
+        if (step >= WINDOW) sum -= t->variant[model].loss[step - WINDOW];
+        if (step + 1 >= WINDOW && sum / WINDOW < reference * COLLAPSED_AT_PERCENT / 100) return step + 1;
+    }
+    return -1;
+}
+
+static void show_curves(mg_lab *lab, const lab_training *t, double floor, double cheat) {
+    lab_figure *figure = lab_figure_begin(lab, "curves", "Validation loss by how far positions look ahead",
+                                          (lab_axes){.x = "step", .y = "loss (nats a token)", .y_from_zero = true});
+    for (int i = 0; i < N_MODELS; i++)
+        lab_line(figure, t->variant[i].colour, t->variant[i].name, t->n_evaluations, t->evaluation_step,
+                 t->variant[i].validation);
+    if (!isnan(floor)) lab_floor(figure, "best honest predictor", floor);
+    if (!isnan(cheat)) lab_floor(figure, "best reader of labels", cheat);
+    lab_figure_end(figure, "The causal model is honest: it can come down to the best honest predictor, not stay below "
+                           "it. For all others the best is the same low place, since the label is one token ahead and "
+                           "more of the future tells no more. Look which get there, and how soon: for 1 ahead the "
+                           "label is one of two tokens to choose from, without a mask one of the whole window.");
+}
+
+static void show_losses(mg_lab *lab, const lab_training *t, const mg_evaluation e[N_MODELS], double reference) {
+    const char *names[N_MODELS];
+    double loss[N_MODELS];
+    lab_table *table = lab_table_begin(lab, "losses", "Where they end: validation loss in nats",
+                                       "mask\tloss\tlast position\tothers\tcollapsed at step");
+    for (int i = 0; i < N_MODELS; i++) {
+        ptrdiff_t T = e[i].n_positions;
+        names[i] = t->variant[i].name;
+        loss[i] = e[i].loss;
+        double last = e[i].position_loss[T - 1], others = (e[i].loss * (double)T - last) / (double)(T - 1);
+        int step = collapsed_at(t, i, reference);
+        char when[32] = "never";
+        if (step >= 0) snprintf(when, sizeof when, "%d", step);
+        lab_table_row(table, "%s\t%.4f\t%.4f\t%.4f\t%s", names[i], loss[i], last, others, when);
+    }
+    lab_table_end(table,
+                  "The last position of a window has no label to read under any mask: compare its loss with the causal "
+                  "model's, and with what the others pay. Collapsed: the training loss, averaged over ten steps, is "
+                  "below half of %.3f, %s.",
+                  reference, isnan(e[CAUSAL].floor) ? "where the causal model ended" : "the honest floor");
+    lab_figure *figure = lab_figure_begin(lab, "ends", "Validation loss after training",
+                                          (lab_axes){.x = "mask", .y = "loss (nats a token)", .y_from_zero = true});
+    lab_bars(figure, LAB_GREEN, "validation loss", N_MODELS, names, loss);
+    if (!isnan(e[CAUSAL].floor)) lab_floor(figure, "best honest predictor", e[CAUSAL].floor);
+    lab_figure_end(figure, "Is the dial a switch, or is there a middle between 0 and 1? Compare the model in which one "
+                           "head of one layer sees one token with the one that has no mask at all.");
+}
+
+static void check(mg_lab *lab, const lab_training *t, const mg_evaluation e[N_MODELS], double reference) {
+    bool known = !isnan(e[CAUSAL].floor);
+    lab_check_zero(lab, "tokens in which the models' batches differed", (double)t->different_tokens, "");
+    if (known) {
+        lab_check_at_least(lab, "causal: loss above the honest floor (within 3 standard errors)",
+                           e[CAUSAL].loss - e[CAUSAL].floor, -3 * e[CAUSAL].gap_error, "nats");
+        lab_check_below(lab, "causal: loss above the honest floor", e[CAUSAL].loss - e[CAUSAL].floor, 0.1, "nats");
+    }
+    ptrdiff_t last = e[CAUSAL].n_positions - 1;
+    double limit = known ? lab_collapsed(e[CAUSAL].position_floor[last], last + 1) : reference / 4;
+    for (int i = ONE; i < N_MODELS; i++) {
+        char name[128];
+        snprintf(name, sizeof name, "%s: loss", t->variant[i].name);
+        lab_check_below(lab, name, e[i].loss, limit, "nats");
+        snprintf(name, sizeof name, "%s: last position, which has no label to read", t->variant[i].name);
+        lab_check_at_least(lab, name, e[i].position_loss[last], 0.8 * e[CAUSAL].position_loss[last], "nats");
+    }
+}
+
+static mg_status measure(mg_lab *lab, lab_training *t, const mg_run_options *run, const mg_corpus *corpus,
+                         mg_error *error) {
+    mg_evaluation e[N_MODELS] = {{0}};
+    mg_status status = lab_train(lab, t, corpus, run, error);
+    for (int i = 0; i < N_MODELS && !status; i++)
+        status = mg_trainer_evaluate(t->variant[i].trainer, MG_VALIDATION, lab_asked(lab)->quick ? 20 : 60,
+                                     lab_stop(lab), &e[i], error);
+    if (!status) {
+        double floor = e[CAUSAL].floor, reference = isnan(floor) ? e[CAUSAL].loss : floor;
+        ptrdiff_t T = e[CAUSAL].n_positions;
+        double cheat = isnan(floor) ? NAN : e[CAUSAL].position_floor[T - 1] / (double)T;
+        show_curves(lab, t, floor, cheat);
+        show_losses(lab, t, e, reference);
+        check(lab, t, e, reference);
+    }
+    for (int i = 0; i < N_MODELS; i++) mg_evaluation_free(&e[i]);
+    return status;
+}
+
+static void tell(mg_lab *lab, const mg_run_options *run, const mg_corpus *corpus) {
+    lab_hypothesis(lab, "The causal model ends at the honest floor or above it.");
+    lab_hypothesis(lab, "One token ahead is enough: it is the label. 2, 4 and all tokens ahead end no lower.");
+    lab_hypothesis(lab, "One leaky head in one layer is enough: what one head sees, the residual stream carries to the "
+                        "end.");
+    lab_did(lab,
+            "Six GPTs with the same initial weights saw the same windows; only the mask differs. The leaky head is "
+            "head 0 of layer 0; all its neighbours are causal.");
+    lab_training_settings(lab, run, corpus);
+    lab_exercise(lab, "Put the leak into the last layer instead (maskgrad train --leak 1.0:1). Does it collapse as "
+                      "soon? What can a leak in the last layer not be helped by?");
+    lab_exercise(lab, "Which number in a training log would have told an honest model from the one with the leaky "
+                      "head? Run `maskgrad lab proof`.");
+    lab_exercise(
+        lab,
+        "Which of the leaking models collapses first, which last? How many places could hold the label, for each?");
+    lab_source(lab, "Vaswani et al. 2017, “Attention Is All You Need”, section 3.2.3: the mask.");
+    lab_source(lab, "Karpathy's nanochat, issue 844: leaks that validation loss does not show.");
+}
+
+mg_status lab_dial(mg_lab *lab, mg_error *error) {
+    mg_run_options run = *(const mg_run_options *)lab_asked(lab)->own;
+    mg_run_options_resolve(&run);
+    if (run.train.model.block_size < LEAST_CONTEXT)
+        return mg_error_set(
+            error, MG_ERR_INPUT,
+            "--block-size %d is too short for this lab: looking 4 tokens ahead would be looking at all, "
+            "so give %d or more",
+            run.train.model.block_size, LEAST_CONTEXT);
+    mg_corpus *corpus;
+    mg_status status = lab_load_corpus(lab, &run, &corpus, error);
+    if (status) return status;
+    lab_variant variant[N_MODELS];
+    turn(variant, &run.train);
+    lab_training training = {.n_variants = N_MODELS, .variant = variant};
+    tell(lab, &run, corpus);
+    status = measure(lab, &training, &run, corpus, error);
+    lab_training_free(&training);
+    mg_corpus_free(corpus);
+    return status;
+}

@@ -1,0 +1,23 @@
+#include "labs.h"
+#include "subject.h"
+
+const lab_row lab_rows[] = {
+    {"leak", "What does a model learn when it can read its labels in its input?", lab_leak, LAB_TAKES_DATA,
+     &lab_leak_options},
+    {"attention", "What does attention compute, and what does dividing by √d_k do to it?", lab_attention,
+     LAB_TAKES_CHECKPOINT | LAB_TAKES_PROMPT, NULL},
+    {"saturation", "What dies without the division by √d_k, and what does not?", lab_saturation, LAB_TAKES_DATA, NULL},
+    {"mask", "Why does a mask put −∞ into the scores, and not 0?", lab_mask, LAB_TAKES_CHECKPOINT | LAB_TAKES_PROMPT,
+     NULL},
+    {"proof", "Can any token move a prediction that stands before it?", lab_proof,
+     LAB_TAKES_CHECKPOINT | LAB_TAKES_PROMPT, NULL},
+    {"dial", "How much of the future is enough?", lab_dial, LAB_TAKES_DATA, &lab_dial_options},
+    {"cache", "Why is a KV cache exact, and what does it save?", lab_cache, LAB_TAKES_DATA | LAB_TAKES_CHECKPOINT,
+     &lab_subject_options},
+    {"heads", "What does each attention head look at?", lab_heads,
+     LAB_TAKES_DATA | LAB_TAKES_CHECKPOINT | LAB_TAKES_PROMPT, &lab_heads_options},
+    {"multihead", "What can several heads do that one cannot, at the same cost?", lab_multihead, 0, NULL},
+    {"ablation", "Remove a layer or a head: do the loss and the maps survive?", lab_ablation,
+     LAB_TAKES_DATA | LAB_TAKES_CHECKPOINT, &lab_subject_options},
+    {NULL, NULL, NULL, 0, NULL},
+};

@@ -1,0 +1,287 @@
+/* Lab leak: two GPTs, the same seed, the same windows, one mask apart.
+ *
+ * A decoder is trained on all positions at once: the label at t is the token at t+1, which stands in the input, one
+ * place to the right. A model without the mask reads it there. All but its last position can do that, so its loss falls
+ * to H/T, where H is what the last position honestly pays; and a model that has learned to copy from the right has
+ * nothing to copy from when it must write. */
+#include "leak.h"
+#include "causality.h"
+#include "gemm.h"
+#include "lab_private.h"
+#include "labs.h"
+#include "training.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MASKED, UNMASKED, N_MODELS };
+
+/* ---- Options ---- */
+
+static void set_defaults(void *own) {
+    mg_run_options *o = own;
+    *o = mg_run_defaults();
+    o->eval_interval = 100;
+    o->eval_iters = 10;
+}
+
+static void set_quick(void *own) {
+    mg_run_options *o = own;
+    o->train.max_iters /= 2;
+    o->train.schedule.lr = fmax(o->train.schedule.lr, 3e-3); /* gets there in half the steps, less closely */
+}
+
+static const mg_settings tables[] = {{mg_data_settings, 0},
+                                     MG_SETTINGS_OF_TRAIN(mg_model_settings),
+                                     MG_SETTINGS_OF_TRAIN(mg_training_settings),
+                                     {mg_measuring_settings, 0},
+                                     {mg_machine_settings, 0},
+                                     {NULL, 0}};
+const lab_options lab_leak_options = {tables, sizeof(mg_run_options), set_defaults, set_quick};
+
+/* ---- The truth about the source ---- */
+
+typedef struct source_truth {
+    bool known;
+    ptrdiff_t T;
+    double *floor;           /* by position */
+    double mean, last, rate; /* of the floor; the entropy rate */
+    bool exact;
+} source_truth;
+
+static mg_status find_truth(mg_lab *lab, const mg_corpus *corpus, ptrdiff_t T, source_truth *truth, mg_error *error) {
+    *truth = (source_truth){.known = corpus->grammar != NULL, .T = T};
+    if (!truth->known) return MG_OK;
+    truth->floor = lab_numbers(lab, T);
+    double standard_error;
+    mg_status status = mg_grammar_floor(corpus->grammar, T, truth->floor, &standard_error, &truth->exact, error);
+    if (status) return status;
+    for (ptrdiff_t t = 0; t < T; t++) truth->mean += truth->floor[t] / (double)T;
+    truth->last = truth->floor[T - 1];
+    bool exact_rate;
+    truth->rate = mg_grammar_entropy_rate(corpus->grammar, &exact_rate);
+    truth->exact = truth->exact && exact_rate;
+    lab_did(
+        lab,
+        "The source is a grammar, so the truth is %s: its entropy rate is %.4f nats a word, and the Bayes-optimal "
+        "predictor, which sees only the past, pays %.4f nats over %td positions: %.4f at the first, %.4f at the last.",
+        truth->exact ? "known exactly" : "known by sampling", truth->rate, truth->mean, T, truth->floor[0],
+        truth->last);
+    return MG_OK;
+}
+
+/* ---- Checks of the losses ---- */
+
+static void check_grammar_losses(mg_lab *lab, const source_truth *truth, const mg_evaluation *masked,
+                                 const mg_evaluation *unmasked) {
+    double cheat = truth->last / (double)truth->T;
+    lab_setting(lab, "floor on these windows", "%.4f nats (expected %.4f)", masked->floor, truth->mean);
+    lab_check_below(lab, "masked: loss above the honest floor", masked->loss - masked->floor, 0.03, "nats");
+    lab_check_at_least(lab, "masked: not below the floor (within 3 standard errors)", masked->loss - masked->floor,
+                       -3 * masked->gap_error, "nats");
+    lab_check_below(lab, "unmasked: loss", unmasked->loss, lab_collapsed(truth->last, truth->T), "nats");
+    lab_check_near(lab, "unmasked: loss, against H(last)/T", unmasked->loss, cheat, 0.02, "nats");
+    ptrdiff_t last = truth->T - 1;
+    lab_check_at_least(lab, "unmasked: last position above the honest floor (within 3 s.e.)",
+                       unmasked->position_loss[last] - unmasked->position_floor[last],
+                       -3 * unmasked->position_gap_error[last], "nats");
+}
+
+static void check_text_losses(mg_lab *lab, const mg_corpus *corpus, const mg_evaluation *masked,
+                              const mg_evaluation *unmasked) {
+    ptrdiff_t last = masked->n_positions - 1;
+    double uniform = log(mg_tokenizer_size(corpus->tokenizer));
+    lab_check_below(lab, "masked: loss, against ln V of a model that knows nothing", masked->loss, 0.8 * uniform,
+                    "nats");
+    lab_check_below(lab, "unmasked: loss", unmasked->loss,
+                    lab_collapsed(masked->position_loss[last], masked->n_positions), "nats");
+    lab_check_near(lab, "unmasked: loss, against its last position / T", unmasked->loss,
+                   unmasked->position_loss[last] / (double)masked->n_positions, 0.03, "nats");
+    lab_check_above(lab, "unmasked: loss of its last position, which has no label to read",
+                    unmasked->position_loss[last], masked->position_loss[last] - 0.1, "nats");
+}
+
+/* ---- Pictures of the losses ---- */
+
+static void show_curves(mg_lab *lab, const lab_training *training, const source_truth *truth) {
+    lab_figure *figure = lab_training_figure(lab, training, "loss", "The two losses");
+    if (!truth->known) {
+        lab_figure_end(figure, "What to look for: without a mask a loss can go where no honest model of a language "
+                               "goes. Does the validation loss warn? Held-out text leaks its labels just as well.");
+        return;
+    }
+    lab_floor(figure, lab_format(lab, "honest floor, %.3f", truth->mean), truth->mean);
+    double cheat = truth->last / (double)truth->T;
+    lab_floor(figure, lab_format(lab, "cheater's floor, %.3f", cheat), cheat);
+    lab_figure_end(figure,
+                   "What to look for: the honest floor is the best that any predictor can do, and a masked model can "
+                   "come down to it but not below. Only a model that reads its labels can go through it, down to the "
+                   "cheater's floor. Does the validation loss warn? Held-out text leaks its labels just as well.");
+}
+
+static void show_positions(mg_lab *lab, const source_truth *truth, const mg_evaluation *masked,
+                           const mg_evaluation *unmasked) {
+    int T = (int)masked->n_positions;
+    lab_figure *figure = lab_figure_begin(
+        lab, "position", "Loss by position, after training",
+        (lab_axes){.x = "position in the window", .y = "loss (nats a token)", .y_from_zero = true});
+    lab_line(figure, LAB_MASKED, "masked", T, NULL, masked->position_loss);
+    lab_line(figure, LAB_UNMASKED, "unmasked", T, NULL, unmasked->position_loss);
+    if (truth->known) lab_line(figure, LAB_FLOOR, "honest floor", T, NULL, truth->floor);
+    lab_figure_end(figure,
+                   "Where a position can read its label, its loss can fall to 0. The last position has no token to its "
+                   "right to read, with or without the mask: here the unmasked model pays %.2f nats for it, and %.3f "
+                   "on average over all %d. If all other positions were free, the average would be %.3f.",
+                   unmasked->position_loss[T - 1], unmasked->loss, T, unmasked->position_loss[T - 1] / T);
+}
+
+/* ---- Training mask × evaluation mask ---- */
+
+static mg_status cross_masks(mg_lab *lab, lab_training *training, int batches, mg_error *error) {
+    static const char *const name[N_MODELS] = {"with the mask", "without"};
+    lab_table *table = lab_table_begin(lab, "masks", "Training mask × evaluation mask: validation loss in nats",
+                                       "trained\tevaluated with the mask\tevaluated without");
+    for (int trained = 0; trained < N_MODELS; trained++) {
+        mg_trainer *trainer = training->variant[trained].trainer;
+        mg_gpt *gpt = mg_trainer_model(trainer);
+        int own = mg_gpt_get_config(gpt)->lookahead;
+        double loss[N_MODELS];
+        for (int mask = 0; mask < N_MODELS; mask++) {
+            mg_evaluation e;
+            mg_gpt_set_lookahead(gpt, mask == MASKED ? 0 : MG_LOOKAHEAD_ALL);
+            mg_status status = mg_trainer_evaluate(trainer, MG_VALIDATION, batches, lab_stop(lab), &e, error);
+            mg_gpt_set_lookahead(gpt, own);
+            if (status) return status;
+            loss[mask] = e.loss;
+            mg_evaluation_free(&e);
+        }
+        lab_table_row(table, "%s\t%.4f\t%.4f", name[trained], loss[MASKED], loss[UNMASKED]);
+    }
+    lab_table_end(table, "The mask is part of the model: a model without it, put under it afterwards, is asked for "
+                         "what it need not have learned. Compare its two losses.");
+    return MG_OK;
+}
+
+/* ---- The influence of each token on each prediction ---- */
+
+static mg_status show_influence(mg_lab *lab, lab_training *training, const mg_corpus *corpus, mg_error *error) {
+    enum { MOST = 16 };
+    int T = training->variant[0].options.model.block_size;
+    if (T > MOST) T = MOST;
+    const int *ids = corpus->ids + corpus->n_train;
+    lab_heatmap *map = lab_heatmap_begin(
+        lab, "influence", "How much each token moves each prediction (largest change of a logit)",
+        (lab_scale){.unit = "change", .rows = "prediction at", .columns = "changed token"});
+    double future[N_MODELS];
+    for (int i = 0; i < N_MODELS; i++) {
+        mg_causality found;
+        mg_status status = mg_causality_of_gpt(&found, mg_trainer_model(training->variant[i].trainer), ids, T, error);
+        if (status) return status;
+        mg_real *influence = lab_heat(lab, (ptrdiff_t)T * T, found.perturbation);
+        mg_causality_free(&found);
+        const char **labels = lab_token_labels(lab, corpus->tokenizer, ids, T);
+        future[i] = 0;
+        for (int row = 0; row < T; row++)
+            for (int column = row + 1; column < T; column++)
+                future[i] = fmax(future[i], (double)influence[row * T + column]);
+        lab_heatmap_panel(map, (lab_panel){.title = training->variant[i].name,
+                                           .n_rows = T,
+                                           .n_columns = T,
+                                           .values = influence,
+                                           .row_labels = labels,
+                                           .column_labels = labels,
+                                           .masked = i == MASKED,
+                                           .lookahead = 0});
+    }
+    lab_heatmap_end(map, "Each column changes one token of a real text and looks at all predictions. With the mask "
+                         "nothing above the diagonal may move, not by one bit. Without it look at the cell right of "
+                         "the diagonal in each row: it is the label.");
+    lab_check_zero(lab, "masked: influence of later tokens on earlier predictions", future[MASKED], "");
+    lab_check_above(lab, "unmasked: influence of later tokens on earlier predictions", future[UNMASKED], 0.1, "");
+    return MG_OK;
+}
+
+/* ---- All of it ---- */
+
+static void tell(mg_lab *lab, const mg_run_options *run, const mg_corpus *corpus) {
+    lab_hypothesis(lab,
+                   "With the causal mask the loss falls to the best that an honest predictor can do, and no lower.");
+    lab_hypothesis(lab,
+                   "Without it the loss falls through that floor to H(last)/T, because every position but the last "
+                   "can read its label in the input.");
+    lab_hypothesis(lab,
+                   "The unmasked model cannot write: it has learned to copy from the right, where nothing stands yet.");
+    lab_did(lab,
+            "Two GPTs were trained at the same time from the same initial weights on the same windows; the mask is "
+            "the one difference.");
+    lab_training_settings(lab, run, corpus);
+    lab_setting(lab, "machine", "%s", mg_blas_name());
+}
+
+static void exercises(mg_lab *lab) {
+    lab_exercise(lab,
+                 "Halve the context with --block-size. Where does the unmasked loss end now, and why there? Say it "
+                 "before you run it.");
+    lab_exercise(lab, "Did the validation loss warn of anything? Which number of this report does?");
+    lab_exercise(lab, "Run `maskgrad lab dial`: how much of the future is enough?");
+    lab_source(lab, "Vaswani et al. 2017, Attention is all you need, section 3.2.3: the mask.");
+    lab_source(lab, "Radford et al. 2019, Language models are unsupervised multitask learners: GPT-2.");
+    lab_source(lab, "Cover & Thomas, Elements of information theory, chapter 4: entropy rates.");
+}
+
+static mg_status measure(mg_lab *lab, lab_training *training, const mg_run_options *run, const mg_corpus *corpus,
+                         mg_error *error) {
+    int batches = lab_asked(lab)->quick ? 50 : 200;
+    source_truth truth;
+    mg_evaluation e[N_MODELS] = {{0}};
+    mg_status status = find_truth(lab, corpus, run->train.model.block_size, &truth, error);
+    if (!status) status = lab_train(lab, training, corpus, run, error);
+    for (int i = 0; i < N_MODELS && !status; i++)
+        status = mg_trainer_evaluate(training->variant[i].trainer, MG_VALIDATION, batches, lab_stop(lab), &e[i], error);
+    if (!status) {
+        lab_check_zero(lab, "tokens in which the two models' batches differed", (double)training->different_tokens, "");
+        if (truth.known)
+            check_grammar_losses(lab, &truth, &e[MASKED], &e[UNMASKED]);
+        else
+            check_text_losses(lab, corpus, &e[MASKED], &e[UNMASKED]);
+        show_curves(lab, training, &truth);
+        show_positions(lab, &truth, &e[MASKED], &e[UNMASKED]);
+        status = show_influence(lab, training, corpus, error);
+    }
+    if (!status) status = lab_leak_write(lab, training, corpus, error);
+    if (!status) status = cross_masks(lab, training, batches / 4, error);
+    for (int i = 0; i < N_MODELS; i++) mg_evaluation_free(&e[i]);
+    return status;
+}
+
+/* The first window holds a start and what the model writes behind it: of a grammar one sentence at least, of a text one
+ * token. */
+static mg_status check_context(const mg_corpus *corpus, int block_size, mg_error *error) {
+    int sentence = corpus->grammar ? mg_grammar_shortest_sentence(corpus->grammar) : 1;
+    if (block_size > sentence) return MG_OK;
+    return mg_error_set(error, MG_ERR_INPUT, "--block-size %d is too short for this lab: %s, so give %d or more",
+                        block_size,
+                        corpus->grammar ? "not one sentence of the grammar fits behind the start of a window"
+                                        : "a window of one token has no label in its input",
+                        sentence + 1);
+}
+
+mg_status lab_leak(mg_lab *lab, mg_error *error) {
+    mg_run_options run = *(const mg_run_options *)lab_asked(lab)->own;
+    mg_run_options_resolve(&run);
+    mg_corpus *corpus;
+    mg_status status = lab_load_corpus(lab, &run, &corpus, error);
+    if (status) return status;
+    lab_variant variant[N_MODELS] = {{.name = "masked", .colour = LAB_MASKED, .options = run.train},
+                                     {.name = "unmasked", .colour = LAB_UNMASKED, .options = run.train}};
+    variant[MASKED].options.model.lookahead = lab_broken("leak.mask") ? 1 : 0;
+    variant[UNMASKED].options.model.lookahead = lab_broken("leak.open") ? 0 : MG_LOOKAHEAD_ALL;
+    lab_training training = {.n_variants = N_MODELS, .variant = variant};
+    tell(lab, &run, corpus);
+    status = check_context(corpus, run.train.model.block_size, error);
+    if (!status) status = measure(lab, &training, &run, corpus, error);
+    exercises(lab);
+    lab_training_free(&training);
+    mg_corpus_free(corpus);
+    return status;
+}

@@ -1,0 +1,151 @@
+#include "generator.h"
+
+#include <string.h>
+
+struct mg_generator {
+    mg_gpt *gpt;
+    mg_tape *tape;
+    int n_ids;
+    ptrdiff_t block_size, chunk; /* chunk: the tokens of a prompt that a cache takes at once */
+    int *prompt;                 /* the last block_size ids of it */
+    ptrdiff_t prompt_length;
+    int *window; /* what the next token is predicted from */
+    ptrdiff_t length;
+    mg_kv_cache *cache; /* NULL: everything is computed anew at each token */
+    bool holds_prompt;  /* the cache begins with the prompt's keys and values: the window did not slide since */
+    mg_real *logits, *prompt_logits; /* vocab_size */
+    double *probabilities;
+    int *order;
+};
+
+static mg_status allocate(mg_generator *g, bool use_cache, mg_error *error) {
+    const mg_gpt_config *config = mg_gpt_get_config(g->gpt);
+    size_t T = (size_t)config->block_size, V = (size_t)config->vocab_size;
+    g->tape = mg_tape_new(error);
+    g->prompt = mg_alloc(T, sizeof(int), "a prompt", error);
+    g->window = mg_alloc(T, sizeof(int), "a window", error);
+    g->logits = mg_alloc(V, sizeof(mg_real), "logits", error);
+    g->prompt_logits = mg_alloc(V, sizeof(mg_real), "logits", error);
+    g->probabilities = mg_alloc(V, sizeof(double), "probabilities", error);
+    g->order = mg_alloc(V, sizeof(int), "the order of tokens", error);
+    if (!g->tape || !g->prompt || !g->window || !g->logits || !g->prompt_logits || !g->probabilities || !g->order)
+        return MG_ERR_MEMORY;
+    mg_tape_record(g->tape, false);
+    return use_cache ? mg_kv_cache_new(&g->cache, g->gpt, error) : MG_OK;
+}
+
+/* A pass holds at most 18 numbers a token and unit of width. A long prompt goes through a large model in parts, so that
+ * the weights are what takes the memory. */
+static ptrdiff_t chunk_size(const mg_gpt_config *config) {
+    enum { BYTES = 7 << 17, SMALLEST = 16 };
+    ptrdiff_t token = 18 * (ptrdiff_t)sizeof(mg_real) * config->n_embd;
+    return BYTES / token > SMALLEST ? BYTES / token : SMALLEST;
+}
+
+mg_status mg_generator_new(mg_generator **generator, mg_gpt *gpt, int n_ids, bool use_cache, mg_error *error) {
+    *generator = NULL;
+    mg_generator *g = mg_alloc_zero(1, sizeof *g, "a generator", error);
+    if (!g) return MG_ERR_MEMORY;
+    g->gpt = gpt;
+    g->block_size = mg_gpt_get_config(gpt)->block_size;
+    g->chunk = chunk_size(mg_gpt_get_config(gpt));
+    int vocab_size = mg_gpt_get_config(gpt)->vocab_size;
+    g->n_ids = n_ids < vocab_size ? n_ids : vocab_size;
+    mg_status status = allocate(g, use_cache, error);
+    if (status != MG_OK) {
+        mg_generator_free(g);
+        return status;
+    }
+    *generator = g;
+    return MG_OK;
+}
+
+void mg_generator_free(mg_generator *generator) {
+    if (!generator) return;
+    if (generator->tape) mg_tape_free(generator->tape);
+    mg_kv_cache_free(generator->cache);
+    mg_free(generator->prompt);
+    mg_free(generator->window);
+    mg_free(generator->logits);
+    mg_free(generator->prompt_logits);
+    mg_free(generator->probabilities);
+    mg_free(generator->order);
+    mg_free(generator);
+}
+
+/* The logits behind the last of n ids: of the whole window, or, with a cache, of what is new in it. */
+static void predict(mg_generator *g, const int *ids, ptrdiff_t n) {
+    for (; g->cache && n > g->chunk; ids += g->chunk, n -= g->chunk) {
+        mg_gpt_forward(g->gpt, g->tape, ids, 1, g->chunk, &(mg_gpt_pass){.cache = g->cache, .cache_only = true});
+        mg_tape_reset(g->tape);
+    }
+    mg_gpt_pass pass = {.cache = g->cache, .last_only = true};
+    mg_tensor *logits = mg_gpt_forward(g->gpt, g->tape, ids, 1, n, &pass);
+    memcpy(g->logits, logits->data, (size_t)mg_size(logits) * sizeof *g->logits);
+    mg_tape_reset(g->tape);
+}
+
+static void predict_window(mg_generator *g) {
+    if (g->cache) mg_kv_cache_clear(g->cache);
+    g->holds_prompt = false;
+    predict(g, g->window, g->length);
+}
+
+static void predict_prompt(mg_generator *g) {
+    predict_window(g);
+    g->holds_prompt = true;
+}
+
+static void show_prompt(mg_generator *g) {
+    memcpy(g->window, g->prompt, (size_t)g->prompt_length * sizeof *g->window);
+    g->length = g->prompt_length;
+}
+
+void mg_generator_prompt(mg_generator *g, const int *ids, ptrdiff_t n) {
+    MG_CHECK(n >= 1, "mg_generator_prompt: a prompt has at least one token");
+    ptrdiff_t kept = n < g->block_size ? n : g->block_size;
+    memcpy(g->prompt, ids + (n - kept), (size_t)kept * sizeof *ids);
+    g->prompt_length = kept;
+    show_prompt(g);
+    predict_prompt(g);
+    memcpy(g->prompt_logits, g->logits, (size_t)mg_gpt_get_config(g->gpt)->vocab_size * sizeof *g->logits);
+}
+
+void mg_generator_rewind(mg_generator *g) {
+    show_prompt(g);
+    if (g->cache && g->holds_prompt)
+        g->cache->length = g->prompt_length; /* causal: what came behind it never changed it */
+    else if (g->cache)
+        predict_prompt(g);
+    memcpy(g->logits, g->prompt_logits, (size_t)mg_gpt_get_config(g->gpt)->vocab_size * sizeof *g->logits);
+}
+
+const mg_real *mg_generator_logits(const mg_generator *g) {
+    return g->logits;
+}
+
+void mg_generator_append(mg_generator *g, int id) {
+    if (g->length == g->block_size) {
+        memmove(g->window, g->window + 1, (size_t)(g->length - 1) * sizeof *g->window);
+        g->window[g->length - 1] = id;
+        predict_window(g);
+        return;
+    }
+    g->window[g->length++] = id;
+    if (g->cache)
+        predict(g, &id, 1);
+    else
+        predict_window(g);
+}
+
+void mg_generate(mg_generator *g, const mg_sampler *sampler, uint64_t seed, uint32_t sample, ptrdiff_t n,
+                 mg_token_fn *on_token, void *user) {
+    mg_rng rng = {seed, MG_STREAM_SAMPLE, sample};
+    mg_generator_rewind(g);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        mg_sampler_probabilities(sampler, g->logits, g->n_ids, g->probabilities, g->order);
+        int id = mg_sampler_draw(g->probabilities, g->n_ids, rng, (uint64_t)i);
+        if (!on_token(id, user)) return;
+        if (i + 1 < n) mg_generator_append(g, id);
+    }
+}

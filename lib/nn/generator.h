@@ -1,0 +1,32 @@
+/* Generating text: the window, the cache and the loop. Past the context the window slides by one token, as nanoGPT
+ * crops it; the positions of all tokens in it change, so a cache is rebuilt, and cached and uncached logits agree at
+ * any length. */
+#ifndef MASKGRAD_GENERATOR_H
+#define MASKGRAD_GENERATOR_H
+
+#include "gpt.h"
+#include "rng.h"
+#include "sampler.h"
+
+typedef struct mg_generator mg_generator;
+
+/* Borrows the model. Only ids below n_ids are drawn (a model's vocabulary may be padded beyond its tokenizer's). With
+ * use_cache, a model that looks ahead is refused with the reason (MG_ERR_STATE). */
+MG_API mg_status mg_generator_new(mg_generator **generator, mg_gpt *gpt, int n_ids, bool use_cache, mg_error *error);
+MG_API void mg_generator_free(mg_generator *generator);
+/* Begin anew with a prompt of n >= 1 ids, of which the last block_size count. */
+MG_API void mg_generator_prompt(mg_generator *generator, const int *ids, ptrdiff_t n);
+/* Back to the end of the prompt, whose keys and values are kept as long as the window did not slide: many samples, one
+ * prompt. */
+MG_API void mg_generator_rewind(mg_generator *generator);
+/* The logits of what follows, n_ids of them, valid until the next call. */
+MG_API const mg_real *mg_generator_logits(const mg_generator *generator);
+MG_API void mg_generator_append(mg_generator *generator, int id);
+
+/* Called with each token as it comes; false ends the sample. */
+typedef bool mg_token_fn(int id, void *user);
+/* Rewind and draw n tokens: token i is a function of (seed, sample, i) and of what stands before it. */
+MG_API void mg_generate(mg_generator *generator, const mg_sampler *sampler, uint64_t seed, uint32_t sample, ptrdiff_t n,
+                        mg_token_fn *on_token, void *user);
+
+#endif

@@ -1,0 +1,62 @@
+#include "compare.h"
+
+#include <math.h>
+
+mg_status mg_run_record_read(mg_run_record *record, const char *path, mg_error *error) {
+    *record = (mg_run_record){.dir = {.lock = -1}};
+    mg_status status = mg_run_dir_name(&record->dir, path, error);
+    if (status == MG_OK) status = mg_run_json_read(&record->json, record->dir.run_json, &record->options, error);
+    if (status == MG_OK) status = mg_run_log_read(&record->log, record->dir.log, error);
+    if (status != MG_OK) mg_run_record_free(record);
+    return status;
+}
+
+void mg_run_record_free(mg_run_record *record) {
+    mg_run_log_table_free(&record->log);
+    mg_run_json_free(record->json);
+    mg_run_dir_close(&record->dir);
+}
+
+/* ---- Numbers ---- */
+
+/* The next row of a split at or behind *at; NULL at the end. */
+static const mg_run_log_row *next_row(const mg_run_log_table *table, bool validation, ptrdiff_t *at) {
+    while (*at < table->n && table->row[*at].validation != validation) ++*at;
+    return *at < table->n ? &table->row[*at] : NULL;
+}
+
+mg_run_log_difference mg_run_log_compare(const mg_run_log_table *a, const mg_run_log_table *b, bool validation) {
+    mg_run_log_difference d = {.first_differs = -1, .largest_at = -1};
+    ptrdiff_t i = 0, j = 0;
+    for (;;) {
+        const mg_run_log_row *x = next_row(a, validation, &i), *y = next_row(b, validation, &j);
+        if (!x || !y) return d;
+        if (x->step != y->step) {
+            *(x->step < y->step ? &i : &j) += 1;
+            continue;
+        }
+        double difference = fabs(x->loss - y->loss);
+        d.common++;
+        if (difference > 0 && d.first_differs < 0) d.first_differs = x->step;
+        if (difference > d.largest) {
+            d.largest = difference;
+            d.largest_at = x->step;
+        }
+        i++;
+        j++;
+    }
+}
+
+mg_run_outcome mg_run_outcome_of(const mg_run_log_table *table) {
+    mg_run_outcome o = {0};
+    for (ptrdiff_t i = 0; i < table->n; i++) {
+        const mg_run_log_row *row = &table->row[i];
+        if (!row->validation) {
+            o.train = row;
+            continue;
+        }
+        o.validation = row;
+        if (!o.best || row->loss < o.best->loss) o.best = row;
+    }
+    return o;
+}

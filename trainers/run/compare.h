@@ -1,0 +1,34 @@
+/* Two or more runs side by side, in numbers. */
+#ifndef MASKGRAD_COMPARE_H
+#define MASKGRAD_COMPARE_H
+
+#include "run_dir.h"
+#include "run_json.h"
+#include "run_log.h"
+
+typedef struct mg_run_record {
+    mg_run_dir dir;
+    mg_run_json *json;
+    mg_run_options options;
+    mg_run_log_table log;
+} mg_run_record;
+mg_status mg_run_record_read(mg_run_record *record, const char *path, mg_error *error);
+void mg_run_record_free(mg_run_record *record);
+
+/* The training losses of two logs at the steps both have. */
+typedef struct mg_run_log_difference {
+    ptrdiff_t common;      /* steps */
+    int64_t first_differs; /* -1: none */
+    double largest;        /* |a − b| */
+    int64_t largest_at;
+} mg_run_log_difference;
+mg_run_log_difference mg_run_log_compare(const mg_run_log_table *a, const mg_run_log_table *b, bool validation);
+
+/* How a run ended. Each is NULL where there is no such row. */
+typedef struct mg_run_outcome {
+    const mg_run_log_row *train, *validation; /* the last of each split */
+    const mg_run_log_row *best;               /* the lowest of validation */
+} mg_run_outcome;
+mg_run_outcome mg_run_outcome_of(const mg_run_log_table *table);
+
+#endif

@@ -1,0 +1,33 @@
+/* The end of a run: the loss by position beside the floor, and samples. */
+#include "atomic_file.h"
+#include "run.h"
+#include "samples.h"
+
+/* The last measurement takes more windows than those on the way, since the loss of one position needs them. */
+enum { FINAL_FACTOR = 4 };
+
+static mg_status write_positions(const mg_run *run, const mg_evaluation *evaluation, mg_error *error) {
+    mg_atomic_text file;
+    mg_status status = mg_atomic_text_begin(&file, run->dir.position, error);
+    if (status != MG_OK) return status;
+    mg_evaluation_print(evaluation, file.out);
+    return mg_atomic_text_end(&file, error);
+}
+
+static mg_status write_samples(mg_run *run, mg_grammar_score *score, mg_error *error) {
+    mg_samples_options options = {
+        .n_samples = 4, .n_tokens = 200, .sampler = {.temperature = 0.8, .top_p = 1}, .seed = run->options.train.seed};
+    return mg_samples_write(run->dir.samples, mg_trainer_model(run->trainer), run->corpus, &options, score, error);
+}
+
+mg_status mg_run_finish(mg_run *run, mg_run_results *results, mg_error *error) {
+    *results = (mg_run_results){0};
+    const mg_stop *stop = run->watch.stop.asked ? &run->watch.stop : NULL;
+    mg_status status = mg_trainer_evaluate(run->trainer, MG_VALIDATION, FINAL_FACTOR * run->options.eval_iters, stop,
+                                           &results->evaluation, error);
+    if (status != MG_OK) return status;
+    status = write_positions(run, &results->evaluation, error);
+    if (status == MG_OK) status = write_samples(run, &results->score, error);
+    if (status != MG_OK) mg_evaluation_free(&results->evaluation);
+    return status;
+}

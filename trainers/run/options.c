@@ -1,0 +1,143 @@
+#include "options.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Defaults ---- */
+
+mg_run_options mg_run_defaults(void) {
+    return (mg_run_options){
+        .data = mg_data_defaults(),
+        .train = mg_train_defaults(),
+        .eval_iters = 50,
+        .eval_interval = 250,
+        .log_interval = 10,
+        .init_from = "scratch",
+    };
+}
+
+void mg_run_options_resolve(mg_run_options *options) {
+    mg_train_options_resolve(&options->train);
+    options->data.seed = options->train.seed;
+    if (options->save_interval == 0) options->save_interval = options->eval_interval;
+}
+
+static mg_status parse_tokens(const char *text, void *tokens, mg_error *error) {
+    static const char *const kinds[] = {"char", "word", "gpt2"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(text, kinds[i]) == 0) {
+            *(const char **)tokens = kinds[i];
+            return MG_OK;
+        }
+    return mg_error_set(error, MG_ERR_INPUT, "--tokens is char, word or gpt2, not '%s'", text);
+}
+
+static void format_text(const void *value, char *text, size_t size) {
+    const char *content = *(const char *const *)value;
+    snprintf(text, size, "%s", content ? content : "");
+}
+
+/* One folder's name, so that runs/NAME is where it says. */
+static mg_status parse_name(const char *text, void *name, mg_error *error) {
+    if (!text[0] || strchr(text, '/') || strcmp(text, ".") == 0 || strcmp(text, "..") == 0)
+        return mg_error_set(error, MG_ERR_INPUT,
+                            "--name is the name of one folder in runs/, without '/', not '%s'; --out-dir takes a path",
+                            text);
+    *(const char **)name = text;
+    return MG_OK;
+}
+
+static mg_status parse_resume(const char *text, void *init_from, mg_error *error) {
+    (void)text;
+    (void)error;
+    *(const char **)init_from = "resume";
+    return MG_OK;
+}
+
+/* ---- The tables ---- */
+
+#define ROWS_OF mg_run_options
+#include "setting_rows.h"
+
+/* A setting is a row, whatever a formatter would make of it. */
+/* clang-format off */
+const mg_setting mg_data_settings[] = {
+    {.kind = MG_SETTING_HEADING, .help = "Data:"},
+    {.name = "data", .also = "dataset f file", FREE, TEXT(data.path, "FILE"),
+     .help = "A text, a CSV, or a grammar (a CSV with the header state,word,next,weight)"},
+    {.name = "tokens", FIXED, CUSTOM(data.tokens, parse_tokens, format_text, "KIND"),
+     .help = "char, word or gpt2 [char; the words of a grammar]"},
+    {.name = "column", FIXED, TEXT(data.column, "NAME"), .help = "The column of a CSV whose rows are documents"},
+    {.name = "merges", FREE, TEXT(data.merges, "FILE"), .help = "merges.txt, for --tokens gpt2"},
+    {.name = "validation", FIXED, REAL(data.validation, 0, 1), .open = MG_SETTING_OPEN_MAX,
+     .help = "The last share of the tokens, kept for validation; 0: validate on the training tokens"},
+    {.name = "grammar-size", FIXED, LONG_COUNT(data.grammar_size, 100, 1000000000),
+     .help = "Words to draw from a grammar"},
+    {0},
+};
+
+const mg_setting mg_measuring_settings[] = {
+    {.kind = MG_SETTING_HEADING, .help = "Measuring:"},
+    {.name = "eval-interval", FREE, LONG_COUNT(eval_interval, 1, 1000000000), .help = "Steps between evaluations"},
+    {.name = "eval-iters", FREE, COUNT(eval_iters, 1, 1000000), .help = "Batches an evaluation"},
+    {0},
+};
+
+const mg_setting mg_keeping_settings[] = {
+    {.kind = MG_SETTING_HEADING, .help = "Printing and saving:"},
+    {.name = "log-interval", FREE, LONG_COUNT(log_interval, 1, 1000000000), .help = "Steps between printed lines"},
+    {.name = "save-interval", FREE, LONG_COUNT(save_interval, 1, 1000000000),
+     .help = "Steps between checkpoints [--eval-interval]"},
+    {0},
+};
+
+const mg_setting mg_machine_settings[] = {
+    {.kind = MG_SETTING_HEADING, .help = "Machine:"},
+    {.name = "threads", .also = "t", FREE, COUNT(threads, 0, 256),
+     .help = "Threads, 0: one a processor; results do not depend on it"},
+    {0},
+};
+
+const mg_setting mg_folder_settings[] = {
+    {.kind = MG_SETTING_HEADING, .help = "Where, and from where:"},
+    {.name = "out-dir", .also = "o out", TEXT(out_dir, "DIR"), .help = "The run folder [runs/NAME]"},
+    {.name = "name", FREE, CUSTOM(name, parse_name, format_text, "NAME"), .help = "The run's name [of the data and the mask]"},
+    {.name = "init-from", TEXT(init_from, "WHAT"),
+     .help = "scratch; resume: go on with the run of this folder; or a checkpoint whose weights to start from"},
+    {.name = "resume", CUSTOM(init_from, parse_resume, format_text, NULL), .help = "As --init-from resume"},
+    {.name = "force", ON(force), .help = "Replace a run that is already in the folder"},
+    {0},
+};
+/* clang-format on */
+
+const mg_settings mg_run_settings[] = {
+    {mg_data_settings, 0},
+    MG_SETTINGS_OF_TRAIN(mg_model_settings),
+    MG_SETTINGS_OF_TRAIN(mg_lesson_settings),
+    MG_SETTINGS_OF_TRAIN(mg_training_settings),
+    {mg_measuring_settings, 0},
+    {mg_keeping_settings, 0},
+    {mg_machine_settings, 0},
+    {mg_folder_settings, 0},
+    {NULL, 0},
+};
+
+void mg_run_default_dir(const mg_run_options *options, char *path, size_t size) {
+    if (options->name) {
+        snprintf(path, size, "runs/%s", options->name);
+        return;
+    }
+    const char *slash = strrchr(options->data.path, '/');
+    const char *base = slash ? slash + 1 : options->data.path;
+    const char *dot = strrchr(base, '.');
+    int length = (int)(dot && dot > base ? dot - base : (ptrdiff_t)strlen(base));
+    char mask[128];
+    mg_mask_words(&options->train.model, mask, sizeof mask);
+    char *to = mask; /* "none, leak 0.1:2" becomes "none-leak-0.1-2" */
+    for (const char *from = mask; *from; from++)
+        if (*from != ',') *to++ = *from == ' ' || *from == ':' ? '-' : *from;
+    *to = '\0';
+    snprintf(path, size, "runs/%.*s-%s", length, base, mask);
+}

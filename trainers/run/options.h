@@ -1,0 +1,41 @@
+/* The settings of a run: one struct, one list of tables. `train` takes them all as flags; a lab takes the tables it
+ * needs, with defaults of its own. */
+#ifndef MASKGRAD_OPTIONS_H
+#define MASKGRAD_OPTIONS_H
+
+#include "train_settings.h"
+
+typedef struct mg_run_options {
+    mg_data_options data;
+    mg_train_options train; /* train.seed is the seed of everything, the draw from a grammar included */
+    int eval_iters;         /* batches an evaluation */
+    int64_t eval_interval, log_interval;
+    int64_t save_interval; /* 0: eval_interval */
+    int threads;           /* 0: one a processor */
+    const char *name;      /* the run's; NULL: of the data and the mask */
+    const char *out_dir;   /* NULL: runs/<name> */
+    const char *init_from; /* "scratch", "resume" or a checkpoint */
+    bool force;            /* replace a run that is already there */
+} mg_run_options;
+
+mg_run_options mg_run_defaults(void);
+/* Derived values get their numbers: the learning rate's schedule, save_interval, the seed of the data. */
+void mg_run_options_resolve(mg_run_options *options);
+
+/* About mg_run_options. Each ends with an empty row. */
+extern const mg_setting mg_data_settings[];      /* --data --tokens --column --merges --validation --grammar-size */
+extern const mg_setting mg_measuring_settings[]; /* --eval-interval --eval-iters */
+extern const mg_setting mg_keeping_settings[];   /* --log-interval --save-interval: only of train */
+extern const mg_setting mg_machine_settings[];   /* --threads */
+extern const mg_setting mg_folder_settings[];    /* --name --out-dir --init-from --resume --force: only of train */
+/* A table of train_settings.h as one about mg_run_options. */
+#define MG_SETTINGS_OF_TRAIN(rows)                                                                                     \
+    { rows, offsetof(mg_run_options, train) }
+
+/* All of them: what `train` takes as flags, run.json holds and `compare` compares. */
+extern const mg_settings mg_run_settings[];
+
+/* runs/<name>, or without a name runs/<data>-<mask>: where a run goes that is not told where. */
+void mg_run_default_dir(const mg_run_options *options, char *path, size_t size);
+
+#endif

@@ -1,0 +1,153 @@
+#include "run.h"
+#include "clock.h"
+
+#include <math.h>
+
+void mg_run_free(mg_run *run) {
+    mg_run_log_close(run->log);
+    mg_trainer_free(run->trainer);
+    mg_corpus_free(run->corpus);
+    mg_run_dir_close(&run->dir);
+}
+
+/* ---- The log ---- */
+
+static mg_status open_log(mg_run *run, mg_error *error) {
+    if (run->saved_step < 0) return mg_run_log_create(&run->log, run->dir.log, error);
+    char warning[512];
+    mg_run_log_row last;
+    mg_status status = mg_run_log_resume(&run->log, run->dir.log, run->first_step, &last, warning, sizeof warning,
+                                         error);
+    if (status != MG_OK) return status;
+    if (warning[0] && run->watch.warned) run->watch.warned(run, warning, run->watch.user);
+    run->seconds_before = last.step < 0 ? 0 : last.seconds;
+    return MG_OK;
+}
+
+static double seconds_of(const mg_run *run) {
+    return run->seconds_before + mg_seconds() - run->begun;
+}
+
+static mg_status log_step(mg_run *run, const mg_step *step, mg_error *error) {
+    mg_run_log_row row = {
+        .step = step->step,
+        .loss = step->loss,
+        .lr = step->lr,
+        .grad_norm = step->grad_norm,
+        .tokens = step->tokens,
+        .seconds = seconds_of(run),
+    };
+    return mg_run_log_append(run->log, &row, error);
+}
+
+static mg_status log_evaluation(mg_run *run, int64_t step, double loss, mg_error *error) {
+    mg_run_log_row row = {
+        .step = step,
+        .validation = true,
+        .loss = loss,
+        .lr = mg_lr_at(&run->options.train.schedule, step),
+        .grad_norm = NAN,
+        .tokens = mg_trainer_checkpoint(run->trainer).train.tokens,
+        .seconds = seconds_of(run),
+    };
+    return mg_run_log_append(run->log, &row, error);
+}
+
+/* ---- What happens between two steps ---- */
+
+static const mg_stop *stop_of(const mg_run *run) {
+    return run->watch.stop.asked ? &run->watch.stop : NULL;
+}
+
+static bool asked_to_stop(const mg_run *run) {
+    return run->watch.stop.asked && run->watch.stop.asked(run->watch.stop.user);
+}
+
+static mg_status loss_on(mg_run *run, mg_split split, double *loss, mg_error *error) {
+    mg_evaluation evaluation;
+    mg_status status = mg_trainer_evaluate(run->trainer, split, run->options.eval_iters, stop_of(run), &evaluation,
+                                           error);
+    if (status != MG_OK) return status;
+    *loss = evaluation.loss;
+    mg_evaluation_free(&evaluation);
+    return MG_OK;
+}
+
+static mg_status evaluate(mg_run *run, int64_t step, mg_error *error) {
+    double train_loss, validation_loss;
+    const mg_run_watch *watch = &run->watch;
+    if (watch->evaluating) watch->evaluating(run, step, watch->user);
+    mg_status status = loss_on(run, MG_TRAIN, &train_loss, error);
+    if (status == MG_OK) status = loss_on(run, MG_VALIDATION, &validation_loss, error);
+    if (status != MG_OK) return status;
+    mg_trainer_note_loss(run->trainer, validation_loss);
+    if (watch->evaluated) watch->evaluated(run, step, train_loss, validation_loss, watch->user);
+    return log_evaluation(run, step, validation_loss, error);
+}
+
+/* The log first: a checkpoint never stands beside a log that lacks its steps. */
+static mg_status save(mg_run *run, int64_t step, mg_error *error) {
+    if (run->saved_step == step) return MG_OK;
+    mg_status status = mg_run_log_sync(run->log, error);
+    mg_checkpoint checkpoint = mg_trainer_checkpoint(run->trainer);
+    if (status == MG_OK) status = mg_checkpoint_save(run->dir.checkpoint, &checkpoint, error);
+    if (status == MG_OK) run->saved_step = step;
+    return status;
+}
+
+/* *stop: it was asked for, before or during the evaluation. */
+static mg_status between_steps(mg_run *run, int64_t step, bool *stop, mg_error *error) {
+    bool end = step >= run->options.train.max_iters;
+    mg_status status = MG_OK;
+    if (!*stop && (end || step % run->options.eval_interval == 0)) status = evaluate(run, step, error);
+    if (status == MG_ERR_STOPPED) {
+        *stop = true;
+        status = MG_OK;
+    }
+    bool due = step > run->first_step && step % run->options.save_interval == 0;
+    if (status == MG_OK && (end || *stop || due)) status = save(run, step, error);
+    return status;
+}
+
+static mg_status one_step(mg_run *run, mg_error *error) {
+    mg_step step;
+    mg_status status = mg_trainer_step(run->trainer, &step, error);
+    if (status != MG_OK) return status;
+    if (run->watch.stepped) run->watch.stepped(run, &step, run->watch.user);
+    return log_step(run, &step, error);
+}
+
+/* ---- All of it ---- */
+
+static mg_status write_run_json(mg_run *run, mg_error *error) {
+    const mg_params *params = mg_gpt_params(mg_trainer_model(run->trainer));
+    mg_run_facts facts = {
+        .data_hash = run->corpus->hash,
+        .data_name = run->corpus->name,
+        .vocab_size = mg_trainer_options(run->trainer)->model.vocab_size,
+        .n_parameters = mg_params_count(params),
+        .n_tokens = run->corpus->n,
+        .n_train = run->corpus->n_train,
+        .tokenizer = mg_tokenizer_kind_name(mg_tokenizer_get_kind(run->corpus->tokenizer)),
+        .characters_a_token = mg_corpus_characters_a_token(run->corpus, MG_VALIDATION),
+    };
+    return mg_run_json_write(run->dir.run_json, &run->options, &facts, error);
+}
+
+mg_status mg_run_train(mg_run *run, bool *stopped, mg_error *error) {
+    const mg_train_options *o = mg_trainer_options(run->trainer);
+    run->first_step = mg_trainer_steps_done(run->trainer);
+    run->begun = mg_seconds();
+    mg_status status = open_log(run, error);
+    if (status == MG_OK && run->starts_from_file) status = save(run, 0, error);
+    if (status == MG_OK) status = write_run_json(run, error);
+    *stopped = false;
+    while (status == MG_OK) {
+        int64_t step = mg_trainer_steps_done(run->trainer);
+        *stopped = asked_to_stop(run);
+        status = between_steps(run, step, stopped, error);
+        if (status != MG_OK || *stopped || step >= o->max_iters) break;
+        status = one_step(run, error);
+    }
+    return status;
+}

@@ -1,0 +1,51 @@
+/* A training run in its folder: the trainer, the log, checkpoints, and the last measurement. It prints nothing: whoever
+ * runs it watches. */
+#ifndef MASKGRAD_RUN_H
+#define MASKGRAD_RUN_H
+
+#include "run_dir.h"
+#include "run_json.h"
+#include "run_log.h"
+
+typedef struct mg_run mg_run;
+
+/* What a caller is told, and asks for; each may be NULL. */
+typedef struct mg_run_watch {
+    mg_stop stop;                                                        /* asked between steps and in evaluations */
+    void (*warned)(const mg_run *run, const char *sentence, void *user); /* the log was mended */
+    void (*stepped)(const mg_run *run, const mg_step *step, void *user); /* after each step */
+    void (*evaluating)(const mg_run *run, int64_t step, void *user);     /* before an evaluation */
+    void (*evaluated)(const mg_run *run, int64_t step, double train_loss, double validation_loss, void *user);
+    void *user;
+} mg_run_watch;
+
+struct mg_run {
+    mg_run_options options; /* resolved */
+    mg_run_dir dir;         /* open and locked */
+    mg_corpus *corpus;      /* owned, as is all below */
+    mg_trainer *trainer;
+    mg_run_log *log;
+    mg_run_watch watch;
+    double begun;          /* seconds of the monotonic clock when this process began to train */
+    double seconds_before; /* of training, in processes before this one */
+    int64_t first_step;    /* done when this process began */
+    int64_t saved_step;    /* of the checkpoint in the folder; -1: there is none */
+    bool starts_from_file; /* its first weights are nowhere else in the folder: they are saved at step 0 */
+};
+
+/* Write run.json, open the log, and train to the end, or until watch.stop asks for a stop: the step is finished and
+ * saved; an evaluation is interrupted. A loss that is not finite stops with MG_ERR_STATE; the last checkpoint stays.
+ * *stopped: watch.stop asked. */
+mg_status mg_run_train(mg_run *run, bool *stopped, mg_error *error);
+
+/* The last measurement of a run. */
+typedef struct mg_run_results {
+    mg_evaluation evaluation;
+    mg_grammar_score score; /* of the samples, where the source is a grammar; else empty */
+} mg_run_results;
+/* Measure, and write position.csv and samples.txt. MG_ERR_STOPPED if watch.stop asked for it: then nothing of these is
+ * written. Free the results with mg_evaluation_free(&results->evaluation). */
+mg_status mg_run_finish(mg_run *run, mg_run_results *results, mg_error *error);
+void mg_run_free(mg_run *run);
+
+#endif

@@ -1,0 +1,74 @@
+#include "samples.h"
+#include "atomic_file.h"
+#include "generator.h"
+
+#include <stdio.h>
+
+typedef struct collector {
+    int *ids;
+    ptrdiff_t n;
+} collector;
+
+static bool collect(int id, void *user) {
+    collector *c = user;
+    c->ids[c->n++] = id;
+    return true;
+}
+
+static void add_score(mg_grammar_score *sum, const mg_grammar_score *score) {
+    sum->sentences += score->sentences;
+    sum->grammatical += score->grammatical;
+    sum->words += score->words;
+    sum->impossible_words += score->impossible_words;
+}
+
+static mg_status write_sample(FILE *out, const mg_corpus *corpus, const collector *c, mg_error *error) {
+    char *text;
+    size_t length;
+    mg_status status = mg_tokenizer_decode(corpus->tokenizer, c->ids, (size_t)c->n, &text, &length, error);
+    if (status != MG_OK) return status;
+    fwrite(text, 1, length, out);
+    fputs("\n---------------\n", out);
+    mg_free(text);
+    return MG_OK;
+}
+
+static mg_status write_all(FILE *out, mg_generator *generator, const mg_corpus *corpus,
+                           const mg_samples_options *options, mg_grammar_score *score, mg_error *error) {
+    collector c = {.ids = mg_alloc((size_t)options->n_tokens, sizeof(int), "a sample", error)};
+    if (!c.ids) return MG_ERR_MEMORY;
+    int start = mg_tokenizer_start_id(corpus->tokenizer);
+    mg_generator_prompt(generator, &start, 1);
+    mg_status status = MG_OK;
+    for (int i = 0; i < options->n_samples && status == MG_OK; i++) {
+        c.n = 0;
+        mg_generate(generator, &options->sampler, options->seed, (uint32_t)i, options->n_tokens, collect, &c);
+        status = write_sample(out, corpus, &c, error);
+        if (!corpus->grammar) continue;
+        mg_grammar_score one;
+        mg_grammar_judge(corpus->grammar, c.ids, c.n, true, &one);
+        add_score(score, &one);
+    }
+    mg_free(c.ids);
+    return status;
+}
+
+mg_status mg_samples_write(const char *path, mg_gpt *gpt, const mg_corpus *corpus, const mg_samples_options *options,
+                           mg_grammar_score *score, mg_error *error) {
+    *score = (mg_grammar_score){0};
+    mg_generator *generator;
+    mg_status status = mg_generator_new(&generator, gpt, mg_tokenizer_size(corpus->tokenizer),
+                                        mg_gpt_is_causal(mg_gpt_get_config(gpt)), error);
+    if (status != MG_OK) return status;
+    mg_atomic_text file;
+    status = mg_atomic_text_begin(&file, path, error);
+    if (status == MG_OK) {
+        status = write_all(file.out, generator, corpus, options, score, error);
+        if (status == MG_OK)
+            status = mg_atomic_text_end(&file, error);
+        else
+            mg_atomic_text_abandon(&file);
+    }
+    mg_generator_free(generator);
+    return status;
+}

@@ -1,0 +1,163 @@
+#include "train_settings.h"
+#include "attention.h"
+
+#include <float.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- The mask ---- */
+
+mg_status mg_lookahead_parse(const char *text, void *lookahead, mg_error *error) {
+    int *value = lookahead;
+    if (strcmp(text, "all") == 0) {
+        *value = MG_LOOKAHEAD_ALL;
+        return MG_OK;
+    }
+    char *end;
+    long number = text[0] >= '0' && text[0] <= '9' ? strtol(text, &end, 10) : -1;
+    if (number < 0 || *end || number > 1000000)
+        return mg_error_set(error, MG_ERR_INPUT,
+                            "--lookahead takes how many positions past itself a token may see, 0 to 1000000, or 'all', "
+                            "not '%s'",
+                            text);
+    *value = (int)number;
+    return MG_OK;
+}
+
+static void format_lookahead(const void *lookahead, char *text, size_t size) {
+    int value = *(const int *)lookahead;
+    if (value == MG_LOOKAHEAD_ALL)
+        snprintf(text, size, "all");
+    else
+        snprintf(text, size, "%d", value);
+}
+
+mg_status mg_mask_parse(const char *text, void *lookahead, mg_error *error) {
+    int *value = lookahead;
+    bool causal = strcmp(text, "causal") == 0;
+    if (!causal && strcmp(text, "none") != 0)
+        return mg_error_set(error, MG_ERR_INPUT, "--mask is causal or none, not '%s'", text);
+    *value = causal ? 0 : MG_LOOKAHEAD_ALL;
+    return MG_OK;
+}
+
+static void format_mask(const void *lookahead, char *text, size_t size) {
+    int value = *(const int *)lookahead;
+    snprintf(text, size, "%s", value == 0 ? "causal" : value == MG_LOOKAHEAD_ALL ? "none" : "");
+}
+
+/* LAYER.HEAD[:K], or "none". K is "all" or a number; without it, 1. */
+static mg_status parse_leak(const char *text, void *model, mg_error *error) {
+    mg_gpt_config *config = model;
+    config->leak_layer = -1;
+    if (strcmp(text, "none") == 0) return MG_OK;
+    int layer = -1, head = -1, read = 0;
+    bool digit = text[0] >= '0' && text[0] <= '9';
+    if (!digit || sscanf(text, "%4d.%4d%n", &layer, &head, &read) != 2 || head < 0 || (text[read] && text[read] != ':'))
+        return mg_error_set(error, MG_ERR_INPUT,
+                            "--leak takes LAYER.HEAD or LAYER.HEAD:K, as in 0.3:1, both counted from 0, not '%s'",
+                            text);
+    int lookahead = 1;
+    if (text[read] == ':' && mg_lookahead_parse(text + read + 1, &lookahead, NULL) != MG_OK)
+        return mg_error_set(error, MG_ERR_INPUT,
+                            "--leak: behind the colon stands how many positions ahead the head may see, or 'all', "
+                            "not '%s'",
+                            text + read + 1);
+    if (lookahead == 0)
+        return mg_error_set(error, MG_ERR_INPUT, "--leak: a leak of 0 positions is none, so '%s' is not one", text);
+    config->leak_layer = layer;
+    config->leak_head = head;
+    config->leak_lookahead = lookahead;
+    return MG_OK;
+}
+
+static void format_leak(const void *model, char *text, size_t size) {
+    const mg_gpt_config *config = model;
+    if (config->leak_layer < 0) {
+        snprintf(text, size, "none");
+        return;
+    }
+    char lookahead[32];
+    format_lookahead(&config->leak_lookahead, lookahead, sizeof lookahead);
+    snprintf(text, size, "%d.%d:%s", config->leak_layer, config->leak_head, lookahead);
+}
+
+void mg_model_words(const mg_gpt_config *config, char *text, size_t size) {
+    snprintf(text, size, "%s, %s, width %d, context %d", mg_count(config->n_layer, "layer").text,
+             mg_count(config->n_head, "head").text, config->n_embd, config->block_size);
+}
+
+void mg_mask_words(const mg_gpt_config *config, char *text, size_t size) {
+    char mask[32], lookahead[32], leak[64];
+    format_mask(&config->lookahead, mask, sizeof mask);
+    format_lookahead(&config->lookahead, lookahead, sizeof lookahead);
+    format_leak(config, leak, sizeof leak);
+    snprintf(text, size, "%s%s%s%s", mask[0] ? mask : "lookahead ", mask[0] ? "" : lookahead,
+             config->leak_layer < 0 ? "" : ", leak ", config->leak_layer < 0 ? "" : leak);
+}
+
+/* ---- The tables ---- */
+
+#define ROWS_OF mg_train_options
+#include "setting_rows.h"
+
+/* A setting is a row, whatever a formatter would make of it. */
+/* clang-format off */
+const mg_setting mg_model_settings[] = {
+    {.kind = MG_SETTING_HEADING, .help = "Model:"},
+    {.name = "n-layer", FIXED, COUNT(model.n_layer, 1, 1000), .help = "Blocks"},
+    {.name = "n-head", FIXED, COUNT(model.n_head, 1, 1000), .help = "Heads a block; they divide --n-embd"},
+    {.name = "n-embd", FIXED, COUNT(model.n_embd, 1, 65536), .help = "Width"},
+    {.name = "block-size", .also = "context ctx-size c", FIXED, COUNT(model.block_size, 1, 1000000),
+     .help = "Tokens a window: the context"},
+    {.name = "dropout", FIXED, REAL(model.dropout, 0, 1), .open = MG_SETTING_OPEN_MAX,
+     .help = "Share of values dropped while training"},
+    {.name = "init-std", FIXED, REAL(model.init_std, 0, 1000), .open = MG_SETTING_OPEN_MIN,
+     .help = "Standard deviation of the initial weights"},
+    {.name = "attn-init-std", FIXED, REAL(model.attn_init_std, 0, 1000),
+     .help = "The same of the queries', keys' and values' projection; 0: as --init-std"},
+    {0},
+};
+
+const mg_setting mg_lesson_settings[] = {
+    {.kind = MG_SETTING_HEADING, .help = "The lesson's switches:"},
+    {.name = "mask", CUSTOM(model.lookahead, mg_mask_parse, format_mask, "MASK"),
+     .help = "causal: a position sees itself and what came before; none: it sees its label too"},
+    {.name = "lookahead", FIXED, CUSTOM(model.lookahead, mg_lookahead_parse, format_lookahead, "K"),
+     .help = "How many positions past itself a position sees: 0 is causal, 'all' is no mask"},
+    {.name = "leak", FIXED, CUSTOM(model, parse_leak, format_leak, "LAYER.HEAD[:K]"),
+     .help = "One head, counted from 0, sees K positions ahead; without :K, 1"},
+    {.name = "no-scale", FIXED, OFF(model.scale),
+     .help = "Leave out the 1/sqrt(d_k) in front of the scores"},
+    {.name = "no-output-projection", FIXED, OFF(model.output_projection),
+     .help = "Leave out W^O behind the heads"},
+    {0},
+};
+
+const mg_setting mg_training_settings[] = {
+    {.kind = MG_SETTING_HEADING, .help = "Training:"},
+    {.name = "batch-size", .also = "b", FIXED, COUNT(batch_size, 1, 1000000), .help = "Windows a micro-batch"},
+    {.name = "grad-accum", .also = "gradient-accumulation-steps", FIXED, COUNT(grad_accum, 1, 1000000),
+     .help = "Micro-batches a step"},
+    {.name = "max-iters", .also = "steps iters", FREE, LONG_COUNT(max_iters, 1, 1000000000), .help = "Steps"},
+    {.name = "lr", .also = "learning-rate", FIXED, REAL(schedule.lr, 0, DBL_MAX), .open = MG_SETTING_OPEN_MIN,
+     .help = "The highest learning rate"},
+    {.name = "min-lr", FIXED, REAL(schedule.min_lr, 0, DBL_MAX),
+     .help = "The last learning rate [a tenth of --lr]"},
+    {.name = "warmup-iters", FIXED, LONG_COUNT(schedule.warmup_iters, 0, 1000000000),
+     .help = "Steps in which the learning rate rises"},
+    {.name = "lr-decay-iters", FIXED, LONG_COUNT(schedule.decay_iters, 1, 1000000000),
+     .help = "The step at which it has fallen to --min-lr [--max-iters]"},
+    {.name = "weight-decay", FIXED, REAL(weight_decay, 0, 1000), .help = "AdamW's, on matrices"},
+    {.name = "beta1", FIXED, REAL(beta1, 0, 1), .open = MG_SETTING_OPEN_MAX, .help = "AdamW's"},
+    {.name = "beta2", FIXED, REAL(beta2, 0, 1), .open = MG_SETTING_OPEN_MAX, .help = "AdamW's"},
+    {.name = "grad-clip", FIXED, REAL(grad_clip, 0, DBL_MAX), .help = "Largest gradient norm; 0: off"},
+    {.name = "seed", .also = "s", FIXED, LONG_COUNT(seed, 0, MG_SEED_MAX),
+     .help = "Of everything random: weights, windows, dropout, the draw from a grammar"},
+    {0},
+};
+/* clang-format on */
+
+const mg_settings mg_train_settings[] = {
+    {mg_model_settings, 0}, {mg_lesson_settings, 0}, {mg_training_settings, 0}, {NULL, 0}};

@@ -1,0 +1,22 @@
+/* The settings that define a training run, as tables about mg_train_options (trainer.h): the model, the lesson's
+ * switches, the training. */
+#ifndef MASKGRAD_TRAIN_SETTINGS_H
+#define MASKGRAD_TRAIN_SETTINGS_H
+
+#include "setting.h"
+#include "trainer.h"
+
+extern const mg_setting mg_model_settings[];    /* --n-layer --n-head --n-embd --block-size --dropout --init-std … */
+extern const mg_setting mg_lesson_settings[];   /* --mask --lookahead --leak --no-scale --no-output-projection */
+extern const mg_setting mg_training_settings[]; /* --batch-size --max-iters --lr … --seed */
+extern const mg_settings mg_train_settings[];   /* all three */
+
+/* The sizes of a model in words: "2 layers, 4 heads, width 64, context 32". */
+void mg_model_words(const mg_gpt_config *config, char *text, size_t size);
+/* The mask in words: "causal", "none", "lookahead 2", with the leaky head behind it if there is one. */
+void mg_mask_words(const mg_gpt_config *config, char *text, size_t size);
+/* "all" or a number of positions, as --lookahead reads it; "causal" or "none", as --mask reads it. */
+mg_status mg_lookahead_parse(const char *text, void *lookahead, mg_error *error);
+mg_status mg_mask_parse(const char *text, void *lookahead, mg_error *error);
+
+#endif
