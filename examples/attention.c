@@ -57,7 +57,7 @@ int main(void) {
     print_map(weights, hidden);
 
     mg_tensor *batch = mg_reshape(tape, qkv, 3, (ptrdiff_t[]){1, T, 3 * D});
-    mg_tensor *fused = mg_attention(tape, batch, &(mg_attention_options){.n_head = 1, .scale = scale});
+    mg_tensor *fused = mg_attention(tape, batch, &(mg_attention_options){.n_head = 1});
     double apart = 0;
     for (ptrdiff_t i = 0; i < T * D; i++) apart = fmax(apart, fabs((double)output->data[i] - (double)fused->data[i]));
     printf("mg_attention agrees: %s\n", apart < 1e-5 ? "yes" : "no");

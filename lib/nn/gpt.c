@@ -287,7 +287,7 @@ static mg_attention_options attention_options(walk *w, int layer) {
     const mg_gpt_config *c = &w->gpt->config;
     const mg_gpt_pass *pass = w->pass;
     mg_attention_options o = {.n_head = c->n_head, .lookahead = w->gpt->lookahead + layer * c->n_head};
-    o.scale = c->scale ? (mg_real)(1 / sqrt((double)c->n_embd / c->n_head)) : 1;
+    o.scale = c->scale ? 0 : 1; /* 0: 1/sqrt(d_k) */
     if (pass->training && c->dropout > 0) {
         o.dropout = (mg_real)c->dropout;
         o.dropout_rng = (mg_rng){~pass->dropout_seed, MG_STREAM_DROPOUT,

@@ -120,8 +120,11 @@ mg_tensor *(mg_attention)(mg_tape *tape, mg_tensor *qkv, const mg_attention_opti
     MG_OP_CHECK(tape, &op, options->dropout >= 0 && options->dropout < 1, "dropout is %g; it must be in [0, 1)",
                 (double)options->dropout);
     job j = {.B = qkv->dim[0], .queries = qkv->dim[1], .keys = qkv->dim[1], .C = qkv->dim[2] / 3, .qkv = qkv->data};
+    MG_OP_CHECK(tape, &op, options->scale >= 0 && options->scale < (mg_real)INFINITY,
+                "the scale is %g; it must be a positive number, or 0 for 1/sqrt(d_k)", (double)options->scale);
     j.o = *options;
     j.width = j.C / j.o.n_head;
+    j.o.scale = mg_attention_scale(options, j.width);
     j.key_stride = 3 * j.C;
     if (options->cached_keys) {
         MG_OP_CHECK(tape, &op, j.B == 1 && !mg_tape_wants(tape, 1, &qkv),

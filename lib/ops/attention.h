@@ -6,6 +6,7 @@
 #include "tensor.h"
 
 #include <limits.h>
+#include <math.h>
 
 /* How many positions past itself a query may see. 0 is the causal mask; k leaks k tokens; ALL is no mask. */
 enum { MG_LOOKAHEAD_ALL = INT_MAX };
@@ -21,7 +22,7 @@ static inline ptrdiff_t mg_visible(ptrdiff_t query_position, int lookahead, ptrd
 typedef struct mg_attention_options {
     int n_head;
     const int *lookahead; /* n_head of them; NULL: all causal */
-    mg_real scale;        /* of the scores: 1/sqrt(d_k), or 1 to see what happens without */
+    mg_real scale;        /* of the scores; 0: 1/sqrt(d_k). 1 shows what happens without */
 
     /* Decoding: qkv holds the n tokens that follow the `cached` ones (B is 1). Their keys and values are appended to
      * these (cache_capacity, C) buffers, and the queries look at all of them. NULL: no cache. */
@@ -35,6 +36,10 @@ typedef struct mg_attention_options {
     mg_real *weights; /* exactly 0 where a key is not visible */
     mg_real *scores;  /* scaled, -inf where a key is not visible */
 } mg_attention_options;
+
+static inline mg_real mg_attention_scale(const mg_attention_options *options, ptrdiff_t head_width) {
+    return options->scale > 0 ? options->scale : (mg_real)(1 / sqrt((double)head_width));
+}
 
 /* mg_attention(tape, qkv, options), declared in ops.h: qkv (B,T,3C) holds queries, keys and values side by side, head h
  * in columns h·d_k … of each. Returns (B,T,C), the heads' outputs side by side.

@@ -1,5 +1,6 @@
-/* The attention of a textbook, line by line, and mg_attention, which must agree with it. */
+/* The attention of a textbook from primitives, the readable one in four loops, and mg_attention: all three agree. */
 #include "attention_heads.h"
+#include "attention_readable.h"
 #include "ops.h"
 
 #include "check.h"
@@ -74,13 +75,18 @@ static void assert_all_close(const mg_real *a, const mg_real *b, ptrdiff_t n) {
 static void agree(shape s, const int *lookahead) {
     mg_tape *tape = mg_tape_new(NULL);
     ptrdiff_t dim[3] = {s.B, s.T, 3 * s.C};
-    mg_tensor *a = random_leaf(tape, 0, 3, dim), *b = random_leaf(tape, 0, 3, dim);
+    mg_tensor *a = random_leaf(tape, 0, 3, dim), *b = random_leaf(tape, 0, 3, dim), *c = random_leaf(tape, 0, 3, dim);
     mg_real scale = (mg_real)(1 / sqrt((double)s.C / s.n_head));
-    mg_tensor *expected = textbook(tape, a, s, lookahead, scale), *y = fused(tape, b, s, lookahead, scale);
-    assert_all_close(expected->data, y->data, mg_size(y));
+    mg_attention_options options = {.n_head = s.n_head, .lookahead = lookahead};
+    mg_tensor *expected = textbook(tape, a, s, lookahead, scale), *y = mg_attention(tape, b, &options);
+    mg_tensor *readable = mg_attention_readable(tape, c, &options);
+    assert_all_close(expected->data, readable->data, mg_size(y));
+    assert_all_close(readable->data, y->data, mg_size(y));
     backward_weighted(tape, expected);
     backward_weighted(tape, y);
-    assert_all_close(a->grad, b->grad, mg_size(a));
+    backward_weighted(tape, readable);
+    assert_all_close(a->grad, c->grad, mg_size(a));
+    assert_all_close(c->grad, b->grad, mg_size(a));
     mg_tape_free(tape);
 }
 
@@ -89,7 +95,7 @@ static const shape shapes[] = {{1, 1, 1, 1},   {1, 2, 1, 1},    {2, 1, 6, 2},   
                                {1, 65, 68, 2}, {1, 130, 32, 4}, {1, 70, 224, 2}};
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 
-static void the_fused_path_equals_the_textbook(void **state) {
+static void the_fused_path_equals_the_readable_and_the_textbook(void **state) {
     (void)state;
     static const int masks[][MOST_HEADS] = {{0, 0, 0, 0}, {ALL, ALL, ALL, ALL}, {1, 1, 1, 1},  {3, 3, 3, 3},
                                             {0, 1, 0, 0}, {ALL, 0, 2, 1},       {40, 5, 0, 31}};
@@ -281,7 +287,7 @@ static void wrong_shapes_name_operation_shapes_and_line(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_fused_path_equals_the_textbook),
+        cmocka_unit_test(the_fused_path_equals_the_readable_and_the_textbook),
         cmocka_unit_test(without_a_list_every_head_is_causal),
         cmocka_unit_test(nan_in_the_future_changes_no_bit_of_the_past),
         cmocka_unit_test(infinite_scores_take_the_limit),

@@ -1,0 +1,12 @@
+/* Attention as one reads it. Slow, and the oracle of the fast one: tests/ops/test_attention_oracle.c compares the two.
+ */
+#ifndef MASKGRAD_ATTENTION_READABLE_H
+#define MASKGRAD_ATTENTION_READABLE_H
+
+#include "attention.h"
+#include "tape.h"
+
+/* mg_attention, of n_head, lookahead and scale among the options. */
+mg_tensor *mg_attention_readable(mg_tape *tape, mg_tensor *qkv, const mg_attention_options *options);
+
+#endif
