@@ -26,5 +26,18 @@ void mg_broadcast_sum(const mg_broadcast *walk, const ptrdiff_t *strides, mg_row
 /* A whole binary operation: forward, and backward to operand 0 or 1. */
 mg_tensor *mg_binary(mg_tape *tape, const mg_op *op, mg_tensor *a, mg_tensor *b, mg_row_fn *kernel);
 void mg_binary_gradient(mg_tape *tape, const mg_node *node, int operand, mg_row_fn *kernel);
+/* Both from three expressions: the result in terms of a and b, dL/da and dL/db in terms of g = dL/dy, a and b. */
+#define MG_BINARY(name, value_of_ab, slope_a_of_gab, slope_b_of_gab)                                                   \
+    MG_VALUE_KERNEL(forward, mg_row_write, a, b, value_of_ab)                                                          \
+    MG_SLOPE_KERNEL(slope_a, a, b, slope_a_of_gab)                                                                     \
+    MG_SLOPE_KERNEL(slope_b, a, b, slope_b_of_gab)                                                                     \
+    static void backward(mg_tape *tape, const mg_node *node) {                                                         \
+        mg_binary_gradient(tape, node, 0, slope_a);                                                                    \
+        mg_binary_gradient(tape, node, 1, slope_b);                                                                    \
+    }                                                                                                                  \
+    static const mg_op op = {#name, backward};                                                                         \
+    mg_tensor *(mg_##name)(mg_tape * tape, mg_tensor * a, mg_tensor * b) {                                             \
+        return mg_binary(tape, &op, a, b, forward);                                                                    \
+    }
 
 #endif

@@ -2,22 +2,7 @@
 #include "elementwise.h"
 #include "ops.h"
 
-MG_INLINE mg_real slope(mg_real g, mg_real x, mg_real y, mg_real factor) {
-    (void)x;
-    (void)y;
-    (void)factor;
-    return g;
-}
-
-MG_KERNEL static void backward(mg_row row) {
-    mg_row_add(row, slope);
-}
-
-static void reshape_backward(mg_tape *tape, const mg_node *node) {
-    mg_elementwise_gradient(tape, node, backward);
-}
-
-static const mg_op op = {"reshape", reshape_backward};
+MG_UNARY_BACKWARD(reshape, g)
 
 mg_tensor *(mg_reshape)(mg_tape *tape, mg_tensor *x, int ndim, const ptrdiff_t *dim) {
     mg_tensor *y = mg_tape_view(tape, ndim, dim, x->data);

@@ -1,5 +1,6 @@
 /* One stretch of consecutive elements of an element-by-element operation, and the loops over it. An operation gives its
- * formula as an inline function, and a kernel of its own that takes one of these loops in whole, formula included. */
+ * formula, as an inline function or as an expression, and gets a kernel that takes one of these loops in whole, formula
+ * included. */
 #ifndef MASKGRAD_ROW_H
 #define MASKGRAD_ROW_H
 
@@ -75,5 +76,28 @@ MG_INLINE void mg_row_add(mg_row r, mg_slope_fn *slope) {
         for (ptrdiff_t i = 0; i < r.n; i++) r.to[i] = (r.fresh ? 0 : r.to[i]) + slope(r.g[i], r.a[i], r.b[i], r.factor);
     }
 }
+
+/* The kernel `name` from an expression: of a, b and factor by the given loop, or of these and g by mg_row_add. */
+#define MG_VALUE_KERNEL(name, loop, a, b, expression)                                                                  \
+    MG_INLINE mg_real name##_formula(mg_real a, mg_real b, mg_real factor) {                                           \
+        (void)a;                                                                                                       \
+        (void)b;                                                                                                       \
+        (void)factor;                                                                                                  \
+        return expression;                                                                                             \
+    }                                                                                                                  \
+    MG_KERNEL static void name(mg_row row) {                                                                           \
+        loop(row, name##_formula);                                                                                     \
+    }
+#define MG_SLOPE_KERNEL(name, a, b, expression)                                                                        \
+    MG_INLINE mg_real name##_formula(mg_real g, mg_real a, mg_real b, mg_real factor) {                                \
+        (void)g;                                                                                                       \
+        (void)a;                                                                                                       \
+        (void)b;                                                                                                       \
+        (void)factor;                                                                                                  \
+        return expression;                                                                                             \
+    }                                                                                                                  \
+    MG_KERNEL static void name(mg_row row) {                                                                           \
+        mg_row_add(row, name##_formula);                                                                               \
+    }
 
 #endif
