@@ -1,12 +1,16 @@
-/* loss = mean over the rows that count of  log Σ_v exp(l_v) − l_target,  l = logits (N,V), in nats.
+/* loss = mean over the rows that count of  m − l_target + log Σ_v exp(l_v − m),  l = logits (N,V), m = max l, in nats.
  *
- *     dl_v = (softmax(l)_v − [v = target]) / (rows that count)
+ *     dl_v = (exp(l_v − m) / Σ_v exp(l_v − m) − [v = target]) / (rows that count)
  *
- * Forward keeps one number a row, the log of the sum; backward computes the probabilities from it where it writes the
- * gradient, so there is never a second copy of the logits. */
+ * Forward keeps two numbers per row, m and the sum; backward computes the probabilities from them where it writes the
+ * gradient, so there is never a second copy of the logits. m and the logarithm are not kept as one number, in which m
+ * would round the logarithm away.
+ *
+ * The edges are log_softmax's: a target of no probability has loss +inf, and a row of nothing but −inf passes no
+ * gradient. */
 #include "ops.h"
 #include "parallel.h"
-#include "simd.h"
+#include "rows.h"
 
 #include <string.h>
 
@@ -14,7 +18,8 @@ enum { TILE_ROWS = 64 };
 
 typedef struct saved {
     int *targets;     /* (N), as given */
-    mg_real *log_sum; /* (N) */
+    mg_real *shift;   /* (N), m */
+    mg_real *inverse; /* (N), 1 / Σ exp(l − m); 0 where there is nothing but −inf */
     int ignore;
     ptrdiff_t counted;
 } saved;
@@ -27,18 +32,17 @@ typedef struct job {
     saved s;
 } job;
 
-MG_KERNEL static mg_real log_sum_exp(ptrdiff_t v, const mg_real *restrict logits) {
-    mg_real max = mg_greatest(v, logits), sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (ptrdiff_t j = 0; j < v; j++) sum += mg_exp_real(logits[j] - max);
-    return max + mg_log_real(sum);
+/* Σ_v exp(l_v − m), and m. */
+MG_KERNEL static double sum_of_exp(ptrdiff_t v, const mg_real *restrict logits, mg_real *shift) {
+    *shift = mg_softmax_shift(v, logits);
+    return mg_softmax_sum(v, logits, *shift);
 }
 
-MG_KERNEL static void add_probabilities(ptrdiff_t v, const mg_real *restrict logits, mg_real log_sum, mg_real factor,
+MG_KERNEL static void add_probabilities(ptrdiff_t v, const mg_real *restrict logits, mg_real shift, mg_real factor,
                                         mg_real beta, mg_real *restrict dlogits) {
     for (ptrdiff_t j = 0; beta == 0 && j < v; j++) dlogits[j] = 0;
 #pragma omp simd
-    for (ptrdiff_t j = 0; j < v; j++) dlogits[j] += factor * mg_exp_real(logits[j] - log_sum);
+    for (ptrdiff_t j = 0; j < v; j++) dlogits[j] += factor * mg_exp_real(mg_softmax_below(logits[j], shift));
 }
 
 static void forward_tile(void *context, ptrdiff_t tile, void *workspace) {
@@ -46,10 +50,13 @@ static void forward_tile(void *context, ptrdiff_t tile, void *workspace) {
     const job *j = context;
     mg_range r = mg_tile_range(j->n, TILE_ROWS, tile);
     for (ptrdiff_t i = r.begin; i < r.end; i++) {
-        bool counts = j->s.targets[i] != j->s.ignore;
+        j->loss[i] = 0;
+        if (j->s.targets[i] == j->s.ignore) continue;
         const mg_real *row = j->logits + i * j->v;
-        j->s.log_sum[i] = counts ? log_sum_exp(j->v, row) : 0;
-        j->loss[i] = counts ? j->s.log_sum[i] - row[j->s.targets[i]] : 0;
+        double sum = sum_of_exp(j->v, row, &j->s.shift[i]);
+        double below = (double)mg_softmax_below(row[j->s.targets[i]], j->s.shift[i]);
+        j->loss[i] = (mg_real)((sum == 0 ? 0 : log(sum)) - below);
+        j->s.inverse[i] = sum == 0 ? 0 : (mg_real)(1 / sum);
     }
 }
 
@@ -58,9 +65,9 @@ static void backward_tile(void *context, ptrdiff_t tile, void *workspace) {
     const job *j = context;
     mg_range r = mg_tile_range(j->n, TILE_ROWS, tile);
     for (ptrdiff_t i = r.begin; i < r.end; i++) {
-        mg_real *row = j->dlogits + i * j->v;
-        if (j->s.targets[i] != j->s.ignore) {
-            add_probabilities(j->v, j->logits + i * j->v, j->s.log_sum[i], j->factor, j->beta, row);
+        mg_real *row = j->dlogits + i * j->v, inverse = j->s.inverse[i];
+        if (j->s.targets[i] != j->s.ignore && inverse != 0) {
+            add_probabilities(j->v, j->logits + i * j->v, j->s.shift[i], j->factor * inverse, j->beta, row);
             row[j->s.targets[i]] -= j->factor;
         } else if (j->beta == 0) {
             memset(row, 0, (size_t)j->v * sizeof *row);
@@ -84,7 +91,8 @@ mg_tensor *(mg_cross_entropy)(mg_tape *tape, mg_tensor *logits, const int *targe
     job j = {.v = logits->dim[logits->ndim - 1], .logits = logits->data, .s.ignore = ignore};
     j.n = mg_size(logits) / j.v;
     j.s.targets = mg_tape_alloc(tape, (size_t)j.n, sizeof(int), "cross_entropy's targets");
-    j.s.log_sum = mg_tape_alloc(tape, (size_t)j.n, sizeof(mg_real), "cross_entropy's sums");
+    j.s.shift = mg_tape_alloc(tape, (size_t)j.n, sizeof(mg_real), "cross_entropy's greatest logits");
+    j.s.inverse = mg_tape_alloc(tape, (size_t)j.n, sizeof(mg_real), "cross_entropy's sums");
     memcpy(j.s.targets, targets, (size_t)j.n * sizeof(int));
     for (ptrdiff_t i = 0; i < j.n; i++) {
         MG_OP_CHECK(tape, &op, targets[i] == ignore || (targets[i] >= 0 && targets[i] < j.v),

@@ -2,6 +2,7 @@
 #ifndef MASKGRAD_ROWS_H
 #define MASKGRAD_ROWS_H
 
+#include "simd.h"
 #include "tape.h"
 
 typedef struct mg_rows {
@@ -19,8 +20,37 @@ typedef void mg_rows_fn(mg_rows row);
 mg_tensor *mg_rowwise(mg_tape *tape, const mg_op *op, mg_tensor *x, mg_rows_fn *kernel);
 void mg_rowwise_gradient(mg_tape *tape, const mg_node *node, mg_rows_fn *kernel);
 
-/* The softmax of a row whose greatest element is infinite, where x − max says nothing: its limit. Several +inf share
- * the weight, nothing but −inf gives 0, and a NaN makes the whole row NaN. Returns log Σ exp(x). y may be x. */
+/* ---- Softmax at its edges ----
+ *
+ * The softmax of a row, e^{x_i} / Σ_j e^{x_j}, is e^{x_i − m} / Σ_j e^{x_j − m} with m = max x, whatever the size of x.
+ * Where m is infinite it is a limit: n times +inf get 1/n each and the others 0, a row of nothing but −inf has no
+ * weight to give, all 0, and a NaN makes its whole row NaN. m and log Σ_j e^{x_j − m} are never added up: m would round
+ * the logarithm away. */
+
+/* m, but 0 for a row of nothing but −inf. */
+MG_INLINE mg_real mg_softmax_shift(ptrdiff_t n, const mg_real *x) {
+    mg_real max = mg_greatest(n, x);
+    return max == -(mg_real)INFINITY ? 0 : max;
+}
+
+/* x − m, and with m = +inf its limit: 0 for +inf, −inf for the others, and NaN for NaN. */
+MG_INLINE mg_real mg_softmax_below(mg_real x, mg_real shift) {
+    return x == (mg_real)INFINITY && shift == x ? 0 : x - shift;
+}
+
+/* Σ exp(x − m); 0 for a row of nothing but −inf. */
+MG_INLINE double mg_softmax_sum(ptrdiff_t n, const mg_real *x, mg_real shift) {
+    double sum = 0;
+    if (isinf(shift)) { /* seldom, and not worth the time of the comparison */
+        for (ptrdiff_t i = 0; i < n; i++) sum += (double)mg_exp_real(mg_softmax_below(x[i], shift));
+        return sum;
+    }
+#pragma omp simd reduction(+ : sum)
+    for (ptrdiff_t i = 0; i < n; i++) sum += (double)mg_exp_real(x[i] - shift);
+    return sum;
+}
+
+/* The softmax of a row whose greatest element is infinite. Returns log Σ exp(x). y may be x. */
 mg_real mg_softmax_limit(ptrdiff_t n, const mg_real *x, mg_real *y);
 
 #endif
