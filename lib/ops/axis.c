@@ -3,10 +3,11 @@
 #include "ops.h"
 #include "parallel.h"
 #include "simd.h"
+#include "sums.h"
 
 #include <string.h>
 
-enum { TILE = 16384, STRETCH = 256 };
+enum { TILE = 16384 };
 
 mg_axis mg_axis_of(const mg_tape *tape, const mg_op *op, const mg_tensor *x, int axis) {
     int number = axis < 0 ? axis + x->ndim : axis;
@@ -30,28 +31,9 @@ mg_tensor *mg_axis_output(mg_tape *tape, const mg_tensor *x, mg_axis axis) {
     return mg_tape_output(tape, ndim, dim);
 }
 
-/* The last axis: each sum is over neighbours. Vector lanes add up stretches of them, and doubles add up the stretches.
- */
-MG_KERNEL static mg_real sum_of(const mg_real *x, ptrdiff_t n) {
-    double sum = 0;
-    for (ptrdiff_t begin = 0; begin < n; begin += STRETCH) {
-        ptrdiff_t end = begin + STRETCH < n ? begin + STRETCH : n;
-        mg_real stretch = 0;
-#pragma omp simd reduction(+ : stretch)
-        for (ptrdiff_t i = begin; i < end; i++) stretch += x[i];
-        sum += (double)stretch;
-    }
-    return (mg_real)sum;
-}
-
 MG_KERNEL static void add_to(mg_real *restrict to, const mg_real *from, ptrdiff_t n) {
 #pragma omp simd
     for (ptrdiff_t i = 0; i < n; i++) to[i] += from[i];
-}
-
-MG_KERNEL static void scale_by(mg_real *x, mg_real factor, ptrdiff_t n) {
-#pragma omp simd
-    for (ptrdiff_t i = 0; i < n; i++) x[i] *= factor;
 }
 
 MG_KERNEL static void spread_one(mg_real *to, mg_real value, ptrdiff_t n, bool fresh) {
@@ -67,7 +49,7 @@ MG_KERNEL static void spread_row(mg_real *restrict to, mg_real factor, const mg_
 /* Both directions go over `outer` in tiles. */
 typedef struct loop {
     mg_axis axis;
-    mg_real factor;
+    double factor;
     const mg_real *from;
     mg_real *to;
     bool fresh;
@@ -88,17 +70,14 @@ static void sum_tile(void *context, ptrdiff_t tile, void *workspace) {
     for (ptrdiff_t o = range.begin; o < range.end; o++) {
         const mg_real *x = l->from + o * n * inner;
         mg_real *sum = l->to + o * inner;
-        if (inner == 1) {
-            *sum = sum_of(x, n);
-        } else {
-            memcpy(sum, x, (size_t)inner * sizeof *sum);
-            for (ptrdiff_t i = 1; i < n; i++) add_to(sum, x + i * inner, inner);
-        }
-        if (l->factor != 1) scale_by(sum, l->factor, inner);
+        if (inner == 1)
+            *sum = (mg_real)(l->factor * mg_total(n, x));
+        else
+            mg_sum_rows(n, inner, x, inner, l->factor, true, sum);
     }
 }
 
-void mg_axis_sum(mg_axis axis, mg_real factor, const mg_real *x, mg_real *sum) {
+void mg_axis_sum(mg_axis axis, double factor, const mg_real *x, mg_real *sum) {
     run((loop){.axis = axis, .factor = factor, .from = x, .to = sum}, sum_tile);
 }
 
@@ -106,18 +85,19 @@ static void spread_tile(void *context, ptrdiff_t tile, void *workspace) {
     (void)workspace;
     const loop *l = context;
     ptrdiff_t n = l->axis.n, inner = l->axis.inner;
+    mg_real factor = (mg_real)l->factor;
     mg_range range = mg_tile_range(l->axis.outer, l->tile, tile);
     for (ptrdiff_t o = range.begin; o < range.end; o++) {
         mg_real *x = l->to + o * n * inner;
         const mg_real *sum = l->from + o * inner;
         if (inner == 1)
-            spread_one(x, l->factor * *sum, n, l->fresh);
+            spread_one(x, factor * *sum, n, l->fresh);
         else
-            for (ptrdiff_t i = 0; i < n; i++) spread_row(x + i * inner, l->factor, sum, inner, l->fresh);
+            for (ptrdiff_t i = 0; i < n; i++) spread_row(x + i * inner, factor, sum, inner, l->fresh);
     }
 }
 
-void mg_axis_spread(mg_axis axis, mg_real factor, const mg_real *sum, mg_real *x, bool fresh) {
+void mg_axis_spread(mg_axis axis, double factor, const mg_real *sum, mg_real *x, bool fresh) {
     run((loop){.axis = axis, .factor = factor, .from = sum, .to = x, .fresh = fresh}, spread_tile);
 }
 

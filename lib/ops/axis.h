@@ -16,10 +16,10 @@ mg_axis mg_axis_to_reduce(const mg_tape *tape, const mg_op *op, const mg_tensor 
 /* The output of a reduction: x's shape without the axis. */
 mg_tensor *mg_axis_output(mg_tape *tape, const mg_tensor *x, mg_axis axis);
 
-/* sum (outer, inner) = factor · Σ of x (outer, n, inner) along the axis, in its order. */
-void mg_axis_sum(mg_axis axis, mg_real factor, const mg_real *x, mg_real *sum);
+/* sum (outer, inner) = factor · Σ of x (outer, n, inner) along the axis, rounded once. */
+void mg_axis_sum(mg_axis axis, double factor, const mg_real *x, mg_real *sum);
 /* x (outer, n, inner) = factor · sum (outer, inner), repeated along the axis; unless fresh, added to what x holds. */
-void mg_axis_spread(mg_axis axis, mg_real factor, const mg_real *sum, mg_real *x, bool fresh);
+void mg_axis_spread(mg_axis axis, double factor, const mg_real *sum, mg_real *x, bool fresh);
 
 /* `count` blocks of `size` elements, each at its own distance from the next. */
 typedef struct mg_blocks {

@@ -1,9 +1,11 @@
 #include "broadcast.h"
 
 #include "parallel.h"
+#include "sums.h"
 
-/* TILE: elements of the result; LEAST: of a target, so that its columns are summed a few vectors at a time. */
-enum { TILE = 16384, LEAST = 256 / sizeof(mg_real), LAST = MG_MAX_DIM - 1 };
+/* TILE: elements of the result; LEAST: of a target, so that its columns are summed a few vectors at a time; COLUMNS:
+ * that are summed in double together. */
+enum { TILE = 16384, LEAST = 256 / sizeof(mg_real), COLUMNS = 512, LAST = MG_MAX_DIM - 1 };
 
 /* The size of x along dimension d of a shape of ndim dimensions. */
 static ptrdiff_t aligned_dim(const mg_tensor *x, int ndim, int d) {
@@ -73,20 +75,50 @@ static offsets outer_offsets(const loop *l, bool over, ptrdiff_t number) {
     return at;
 }
 
-/* Everything that goes to the target's elements target, target+1, … which share an outer position. */
-static void run_stretch(const loop *l, ptrdiff_t target, ptrdiff_t outer, ptrdiff_t column, ptrdiff_t n) {
+/* A stretch of the target: its elements target, target + 1, … and what goes to them. */
+typedef struct stretch {
+    ptrdiff_t target, outer, column, n; /* n: elements of the result for each repeat */
+} stretch;
+
+/* to += what goes to the stretch from some of the repeats. */
+static void run_repeats(const loop *l, stretch s, mg_range repeats, mg_real *to, bool fresh) {
     const mg_broadcast *w = l->walk;
-    offsets base = outer_offsets(l, true, outer);
-    for (ptrdiff_t repeat = 0; repeat < l->repeats; repeat++) {
+    offsets base = outer_offsets(l, true, s.outer);
+    for (ptrdiff_t repeat = repeats.begin; repeat < repeats.end; repeat++) {
         offsets more = outer_offsets(l, false, repeat);
         mg_row row = l->row;
-        row.to += target;
-        if (row.g) row.g += base.out + more.out + column;
-        row.a += base.a + more.a + column * w->a[LAST];
-        row.b += base.b + more.b + column * w->b[LAST];
-        row.n = n;
-        row.fresh = row.fresh && repeat == 0;
+        row.to = to;
+        if (row.g) row.g += base.out + more.out + s.column;
+        row.a += base.a + more.a + s.column * w->a[LAST];
+        row.b += base.b + more.b + s.column * w->b[LAST];
+        row.n = s.n;
+        row.fresh = fresh && repeat == repeats.begin;
         l->kernel(row);
+    }
+}
+
+/* The same from all repeats, of which there are many, for at most COLUMNS elements of the target: sums.h. */
+static void run_blocks(const loop *l, stretch s, ptrdiff_t columns) {
+    mg_real block[COLUMNS], *to = l->row.to + s.target;
+    double sum[COLUMNS] = {0};
+    for (ptrdiff_t i = 0; i < mg_tile_count(l->repeats, MG_BLOCK); i++) {
+        run_repeats(l, s, mg_tile_range(l->repeats, MG_BLOCK, i), block, true);
+        for (ptrdiff_t k = 0; k < columns; k++) sum[k] += (double)block[k];
+    }
+    for (ptrdiff_t k = 0; k < columns; k++) to[k] = (mg_real)((l->row.fresh ? 0 : (double)to[k]) + sum[k]);
+}
+
+static void run_stretch(const loop *l, ptrdiff_t target, ptrdiff_t outer, ptrdiff_t column, ptrdiff_t n) {
+    stretch s = {target, outer, column, n};
+    if (l->repeats <= MG_BLOCK) {
+        run_repeats(l, s, (mg_range){0, l->repeats}, l->row.to + target, l->row.fresh);
+    } else if (l->row.one_to) {
+        run_blocks(l, s, 1);
+    } else {
+        for (; n > 0; n -= s.n, s.target += s.n, s.column += s.n) {
+            s.n = n < COLUMNS ? n : COLUMNS;
+            run_blocks(l, s, s.n);
+        }
     }
 }
 

@@ -19,8 +19,8 @@ mg_broadcast mg_broadcast_of(const mg_tape *tape, const mg_op *op, const mg_tens
 
 /* to = value(a, b) everywhere. */
 void mg_broadcast_run(const mg_broadcast *walk, mg_row row, mg_row_fn *kernel);
-/* to += Σ slope(g, a, b) over the positions where the operand with these strides (walk->a or walk->b) repeats, in
- * their order. */
+/* to += Σ slope(g, a, b) over the positions where the operand with these strides (walk->a or walk->b) repeats:
+ * sums.h. */
 void mg_broadcast_sum(const mg_broadcast *walk, const ptrdiff_t *strides, mg_row row, mg_row_fn *kernel);
 
 /* A whole binary operation: forward, and backward to operand 0 or 1. */

@@ -1,11 +1,12 @@
 /* y[n] = table[ids[n]]:  rows of a (V,C) table. dtable[ids[n]] += dy[n]: an id that comes twice gets both. */
 #include "ops.h"
 #include "parallel.h"
+#include "simd.h"
 
 #include <string.h>
 
 /* Backward is cut along the columns: whatever the ids, no two tiles meet, and a row's terms are added in the order of
- * the tokens. */
+ * the tokens, in double (sums.h): the tokens of an id are a chain. */
 enum { TILE_COLUMNS = 64, TILE_ROWS = 256 };
 
 typedef struct job {
@@ -13,6 +14,7 @@ typedef struct job {
     const int *ids;
     const mg_real *table, *dy;
     mg_real *y, *dtable;
+    ptrdiff_t *first, *next; /* backward: an id's first token (V), and a token's successor with its id or −1 (N) */
 } job;
 
 static void forward_tile(void *context, ptrdiff_t tile, void *workspace) {
@@ -23,22 +25,46 @@ static void forward_tile(void *context, ptrdiff_t tile, void *workspace) {
         memcpy(j->y + i * j->c, j->table + j->ids[i] * j->c, (size_t)j->c * sizeof(mg_real));
 }
 
+static void make_chains(const job *j) {
+    for (ptrdiff_t i = 0; i < j->n; i++) j->first[j->ids[i]] = -1;
+    for (ptrdiff_t i = j->n - 1; i >= 0; i--) {
+        j->next[i] = j->first[j->ids[i]];
+        j->first[j->ids[i]] = i;
+    }
+}
+
+/* row += Σ dy over the chain from this token on, in n columns. */
+MG_KERNEL static void add_chain(const job *j, ptrdiff_t token, ptrdiff_t column, ptrdiff_t n) {
+    mg_real *row = j->dtable + j->ids[token] * j->c + column;
+    double sum[TILE_COLUMNS];
+    for (ptrdiff_t k = 0; k < n; k++) sum[k] = (double)row[k];
+    for (; token >= 0; token = j->next[token]) {
+        const mg_real *dy = j->dy + token * j->c + column;
+#pragma omp simd
+        for (ptrdiff_t k = 0; k < n; k++) sum[k] += (double)dy[k];
+    }
+    for (ptrdiff_t k = 0; k < n; k++) row[k] = (mg_real)sum[k];
+}
+
 static void backward_tile(void *context, ptrdiff_t tile, void *workspace) {
     (void)workspace;
     const job *j = context;
     mg_range r = mg_tile_range(j->c, TILE_COLUMNS, tile);
-    for (ptrdiff_t i = 0; i < j->n; i++) {
-        mg_real *restrict row = j->dtable + j->ids[i] * j->c;
-        const mg_real *restrict dy = j->dy + i * j->c;
-        for (ptrdiff_t k = r.begin; k < r.end; k++) row[k] += dy[k];
-    }
+    for (ptrdiff_t i = 0; i < j->n; i++)
+        if (j->first[j->ids[i]] == i) add_chain(j, i, r.begin, r.end - r.begin);
 }
 
 static void embedding_backward(mg_tape *tape, const mg_node *node) {
     mg_tensor *table = node->in[0];
     job j = {.c = table->dim[1], .ids = node->saved, .dy = node->out->grad, .dtable = mg_grad(tape, table)};
+    if (!j.dtable) return;
     j.n = mg_size(node->out) / j.c;
-    if (j.dtable) mg_parallel(mg_tile_count(j.c, TILE_COLUMNS), backward_tile, &j, 0);
+    mg_arena_mark mark = mg_tape_mark(tape);
+    j.first = mg_tape_alloc(tape, (size_t)table->dim[0], sizeof *j.first, "embedding's first tokens");
+    j.next = mg_tape_alloc(tape, (size_t)j.n, sizeof *j.next, "embedding's chains of tokens");
+    make_chains(&j);
+    mg_parallel(mg_tile_count(j.c, TILE_COLUMNS), backward_tile, &j, 0);
+    mg_tape_rewind(tape, mark);
 }
 
 static const mg_op op = {"embedding", embedding_backward};

@@ -9,6 +9,7 @@
 #include "gemm.h"
 #include "ops.h"
 #include "parallel.h"
+#include "sums.h"
 
 #include <string.h>
 
@@ -152,15 +153,6 @@ MG_KERNEL static void multiply(ptrdiff_t rows, ptrdiff_t n, const mg_real *restr
         for (ptrdiff_t k = 0; k < n; k++) to[i * n + k] = dy[i * stride + k] * slope[i * stride + k];
 }
 
-/* sum = (fresh ? 0 : sum) + Σ_rows dy */
-MG_KERNEL static void sum_rows(ptrdiff_t rows, ptrdiff_t n, const mg_real *restrict dy, ptrdiff_t stride, bool fresh,
-                               mg_real *restrict sum) {
-    if (fresh) memset(sum, 0, (size_t)n * sizeof *sum);
-    for (ptrdiff_t i = 0; i < rows; i++)
-#pragma omp simd
-        for (ptrdiff_t k = 0; k < n; k++) sum[k] += dy[i * stride + k];
-}
-
 MG_KERNEL static void add(ptrdiff_t n, const mg_real *restrict from, mg_real *restrict to) {
 #pragma omp simd
     for (ptrdiff_t i = 0; i < n; i++) to[i] += from[i];
@@ -194,7 +186,7 @@ static void backward_tile(void *context, ptrdiff_t tile, void *workspace) {
         dy_stride = n_out;
     }
     if (to.db && part == 0)
-        sum_rows(n_rows, n_out, dy, dy_stride, to.db_beta == 0, to.db); /* which warms dy, too */
+        mg_sum_rows(n_rows, n_out, dy, dy_stride, 1, to.db_beta == 0, to.db); /* which warms dy, too */
     else if (!j->slope)
         mg_gemm_warm(n_rows, n_out, dy, dy_stride);
     if (j->dr && begin == 0) backward_residual(j, rows, part);
@@ -219,19 +211,20 @@ static ptrdiff_t adding_rows(const job *j) {
     return mg_tile_count(ADDING_ELEMENTS, j->tied ? j->in : panel_width(j));
 }
 
-/* Some rows of dW, and with the first ones db. */
+/* Some rows of dW, and with the first ones db: the groups' shares lie share_size apart. */
 static void add_shares(void *context, ptrdiff_t tile, void *workspace) {
     (void)workspace;
     const job *j = context;
     ptrdiff_t n_out = panel_width(j), length = j->tied ? j->in : n_out;
+    ptrdiff_t groups = mg_tile_count(j->n, j->tile_rows) - j->first_share;
     mg_range rows = mg_tile_range(j->tied ? n_out : j->in, adding_rows(j), tile);
-    share to = final_share(j);
-    for (ptrdiff_t group = j->first_share; group < mg_tile_count(j->n, j->tile_rows); group++) {
-        share from = share_of(j, group);
-        for (ptrdiff_t i = rows.begin; to.dw && i < rows.end; i++)
+    share to = final_share(j), from = share_of(j, j->first_share);
+    for (ptrdiff_t i = rows.begin; to.dw && i < rows.end; i++)
+        if (groups == 1)
             add(length, from.dw + i * from.stride, to.dw + i * to.stride);
-        if (to.db && tile == 0) add(n_out, from.db, to.db);
-    }
+        else
+            mg_sum_rows(groups, length, from.dw + i * from.stride, share_size(j), 1, false, to.dw + i * to.stride);
+    if (to.db && tile == 0) mg_sum_rows(groups, n_out, from.db, share_size(j), 1, false, to.db);
 }
 
 static void backward_panel(job *j) {

@@ -44,19 +44,19 @@ MG_INLINE void mg_row_write(mg_row r, mg_value_fn *value) {
     }
 }
 
-/* Σ slope(g, a, b), always in the same order. */
+/* Σ slope(g, a, b), always in the same order: sums.h. */
 MG_INLINE mg_real mg_row_total(mg_row r, mg_slope_fn *slope) {
-    mg_real sum = 0;
+    double sum = 0;
     if (r.one_a) {
         const mg_real a = r.a[0];
 #pragma omp simd reduction(+ : sum)
-        for (ptrdiff_t i = 0; i < r.n; i++) sum += slope(r.g[i], a, r.b[i], r.factor);
+        for (ptrdiff_t i = 0; i < r.n; i++) sum += (double)slope(r.g[i], a, r.b[i], r.factor);
     } else {
         const mg_real b = r.b[0];
 #pragma omp simd reduction(+ : sum)
-        for (ptrdiff_t i = 0; i < r.n; i++) sum += slope(r.g[i], r.a[i], b, r.factor);
+        for (ptrdiff_t i = 0; i < r.n; i++) sum += (double)slope(r.g[i], r.a[i], b, r.factor);
     }
-    return sum;
+    return (mg_real)sum;
 }
 
 /* to += slope(g, a, b) */
