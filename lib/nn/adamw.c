@@ -2,7 +2,9 @@
  *     θ ← θ − lr · λ θ             on parameters that decay
  *     θ ← θ − lr · (m / (1 − β1ᵗ)) / (√(v / (1 − β2ᵗ)) + eps)
  *
- * Loshchilov & Hutter 2019, algorithm 2, as PyTorch's AdamW orders it: decay first, eps outside the square root. */
+ * Loshchilov & Hutter 2019, algorithm 2, as PyTorch's AdamW orders it: decay first, eps outside the square root.
+ * Whatever is the same for all elements is computed in double and rounded once: 1 − β from β rounded to float would be
+ * far off for a β close to 1. */
 #include "adamw.h"
 #include "parallel.h"
 #include "simd.h"
@@ -11,6 +13,8 @@
 
 mg_status mg_adamw_init(mg_adamw *adamw, const mg_params *params, double beta1, double beta2, double weight_decay,
                         mg_error *error) {
+    MG_CHECK(beta1 >= 0 && beta1 < 1 && beta2 >= 0 && beta2 < 1,
+             "AdamW's betas are at least 0 and below 1, not %g and %g", beta1, beta2);
     *adamw = (mg_adamw){
         .size = params->size, .beta1 = beta1, .beta2 = beta2, .eps = 1e-8, .weight_decay = weight_decay};
     adamw->m = mg_alloc_zero((size_t)params->size, sizeof(mg_real), "AdamW's first moments", error);
@@ -26,23 +30,44 @@ void mg_adamw_free(mg_adamw *adamw) {
     *adamw = (mg_adamw){0};
 }
 
+/* A moment's β as the sum of two mg_reals, and 1 − β. */
+typedef struct decay {
+    mg_real high, low, rest;
+} decay;
+
+static decay decay_of(double beta) {
+    mg_real high = (mg_real)beta;
+    return (decay){high, (mg_real)(beta - (double)high), (mg_real)(1 - beta)};
+}
+
+/* β moment + (1 − β) x */
+MG_INLINE mg_real decayed(decay d, mg_real moment, mg_real x) {
+    return d.high * moment + (d.low * moment + d.rest * x);
+}
+
+/* 1 − βᵗ */
+static double correction(double beta, int64_t step) {
+    return -expm1((double)step * log(beta));
+}
+
 typedef struct job {
     mg_adamw *adamw;
     mg_params *params;
-    mg_real grad_scale, step_size, root_correction, eps, beta1, beta2, keep; /* keep: 1 − lr · λ */
+    decay first, second;                                         /* of m, of v */
+    mg_real grad_scale, step_size, root_correction, eps, shrink; /* shrink: lr · λ */
 } job;
 
-MG_KERNEL static void update(const job *j, ptrdiff_t n, mg_real keep, mg_real *restrict value, mg_real *restrict grad,
+MG_KERNEL static void update(const job *j, ptrdiff_t n, mg_real shrink, mg_real *restrict value, mg_real *restrict grad,
                              mg_real *restrict m, mg_real *restrict v) {
-    mg_real beta1 = j->beta1, beta2 = j->beta2, grad_scale = j->grad_scale, eps = j->eps, step_size = j->step_size;
-    mg_real root_correction = j->root_correction;
+    decay first = j->first, second = j->second;
+    mg_real grad_scale = j->grad_scale, eps = j->eps, step_size = j->step_size, root_correction = j->root_correction;
 #pragma omp simd
     for (ptrdiff_t i = 0; i < n; i++) {
         mg_real g = grad[i] * grad_scale;
         grad[i] = 0;
-        m[i] = beta1 * m[i] + (1 - beta1) * g;
-        v[i] = beta2 * v[i] + (1 - beta2) * g * g;
-        value[i] = keep * value[i] - step_size * m[i] / (mg_sqrt_real(v[i]) * root_correction + eps);
+        m[i] = decayed(first, m[i], g);
+        v[i] = decayed(second, v[i], g * g);
+        value[i] -= shrink * value[i] + step_size * m[i] / (mg_sqrt_real(v[i]) * root_correction + eps);
     }
 }
 
@@ -66,7 +91,7 @@ static void update_tile(void *context, ptrdiff_t tile, void *workspace) {
         ptrdiff_t begin = params->param[i].offset, end = i + 1 < params->n ? params->param[i + 1].offset : params->size;
         if (begin < r.begin) begin = r.begin;
         if (end > r.end) end = r.end;
-        update(j, end - begin, params->param[i].decay ? j->keep : 1, params->values + begin, params->grads + begin,
+        update(j, end - begin, params->param[i].decay ? j->shrink : 0, params->values + begin, params->grads + begin,
                j->adamw->m + begin, j->adamw->v + begin);
     }
 }
@@ -76,15 +101,12 @@ void mg_adamw_step(mg_adamw *adamw, mg_params *params, double lr, double grad_sc
              params->size);
     MG_CHECK(params->grads, "adamw: these parameters were made without gradients");
     adamw->step++;
-    double correction1 = 1 - pow(adamw->beta1, (double)adamw->step);
-    double correction2 = 1 - pow(adamw->beta2, (double)adamw->step);
-    job j = {.adamw = adamw, .params = params, .grad_scale = (mg_real)grad_scale};
-    j.step_size = (mg_real)(lr / correction1);
-    j.root_correction = (mg_real)(1 / sqrt(correction2));
-    j.eps = (mg_real)adamw->eps;
-    j.beta1 = (mg_real)adamw->beta1;
-    j.beta2 = (mg_real)adamw->beta2;
-    j.keep = (mg_real)(1 - lr * adamw->weight_decay);
+    job j = {.adamw = adamw, .params = params, .grad_scale = (mg_real)grad_scale, .eps = (mg_real)adamw->eps};
+    j.first = decay_of(adamw->beta1);
+    j.second = decay_of(adamw->beta2);
+    j.step_size = (mg_real)(lr / correction(adamw->beta1, adamw->step));
+    j.root_correction = (mg_real)(1 / sqrt(correction(adamw->beta2, adamw->step)));
+    j.shrink = (mg_real)(lr * adamw->weight_decay);
     mg_parallel(mg_tile_count(params->size, TILE), update_tile, &j, 0);
 }
 
