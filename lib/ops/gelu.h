@@ -6,7 +6,8 @@
  *
  *     y = x s,   dy/dx = s + x · s · (1 − s) · 2 du/dx,   du/dx = √(2/π) · (1 + 3 · 0.044715 x²)
  *
- * The formulas of mg_gelu and mg_linear_gelu. */
+ * The formulas of mg_gelu and mg_linear_gelu. Far from 0, where s is exactly 0 or 1, x is held at ±MG_GELU_FLAT in the
+ * products: they then have their limits, not ∞ · 0. */
 #ifndef MASKGRAD_GELU_H
 #define MASKGRAD_GELU_H
 
@@ -14,6 +15,7 @@
 
 #define MG_GELU_SLOPE ((mg_real)0.79788456080286535588) /* √(2/π) */
 #define MG_GELU_CUBIC ((mg_real)0.044715)
+#define MG_GELU_FLAT ((mg_real)64)
 
 MG_INLINE mg_real mg_gelu_logistic(mg_real x) {
     return 1 / (1 + mg_exp_real(-2 * MG_GELU_SLOPE * (x + MG_GELU_CUBIC * x * x * x)));
@@ -21,11 +23,12 @@ MG_INLINE mg_real mg_gelu_logistic(mg_real x) {
 
 /* Of x and s = mg_gelu_logistic(x), which both take. */
 MG_INLINE mg_real mg_gelu_value(mg_real x, mg_real s) {
-    return x * s;
+    return (x < -MG_GELU_FLAT ? -MG_GELU_FLAT : x) * s;
 }
 
 MG_INLINE mg_real mg_gelu_slope(mg_real x, mg_real s) {
-    return s + x * s * (1 - s) * 2 * MG_GELU_SLOPE * (1 + 3 * MG_GELU_CUBIC * x * x);
+    mg_real near = x > MG_GELU_FLAT ? MG_GELU_FLAT : x < -MG_GELU_FLAT ? -MG_GELU_FLAT : x;
+    return s + near * s * (1 - s) * 2 * MG_GELU_SLOPE * (1 + 3 * MG_GELU_CUBIC * near * near);
 }
 
 #endif
