@@ -1,5 +1,6 @@
 #include "gpt2_config.h"
 
+#include "file_limits.h"
 #include "quote.h"
 #include "read_text.h"
 #include "refuse.h"
@@ -114,7 +115,7 @@ mg_status mg_gpt2_config_read(const char *path, mg_gpt_config *config, bool *tie
     char *text;
     size_t length;
     mg_status status = mg_refuse_lfs_pointer(path, error);
-    if (status == MG_OK) status = mg_read_text(path, &text, &length, error);
+    if (status == MG_OK) status = mg_read_text(path, MG_MOST_CONFIG, &text, &length, error);
     if (status != MG_OK) return status;
     json_error_t why;
     json_t *json = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why);

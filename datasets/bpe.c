@@ -1,5 +1,6 @@
 #include "bpe.h"
 #include "bpe_merges.h"
+#include "file_limits.h"
 #include "gpt2_split.h"
 #include "heap.h"
 #include "read_text.h"
@@ -177,7 +178,7 @@ mg_status mg_tokenizer_load_gpt2(mg_tokenizer **tokenizer, const char *path, mg_
     *tokenizer = NULL;
     char *merges;
     size_t length;
-    mg_status status = mg_read_text(path, &merges, &length, error);
+    mg_status status = mg_read_text(path, MG_MOST_MERGES, &merges, &length, error);
     if (status == MG_OK) status = new_named(tokenizer, merges, length, path, error);
     mg_free(merges);
     return status;

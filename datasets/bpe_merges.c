@@ -1,9 +1,9 @@
 #include "bpe_merges.h"
+#include "file_limits.h"
 #include "heap.h"
 #include "quote.h"
 #include "utf8.h"
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -149,8 +149,9 @@ static mg_status read_header(reader *r, mg_error *error) {
 /* Room for all lines that are left and the bytes they spell. */
 static mg_status reserve(reader *r, mg_error *error) {
     size_t length = (size_t)(r->end - r->text), lines = 1, size = 1;
-    if (length > INT_MAX / 2)
-        return mg_error_set(error, MG_ERR_FORMAT, "%s has %zu bytes, which no merges.txt has", r->name, length);
+    if (length > MG_MOST_MERGES)
+        return mg_error_set(error, MG_ERR_FORMAT, "%s has %zu bytes; a merges.txt of at most %zu MiB is read", r->name,
+                            length, MG_MOST_MERGES / MG_MIB);
     for (const char *c = r->text; c < r->end; c++) lines += *c == '\n';
     while (size < 2 * lines) size *= 2;
     r->m->mask = size - 1;

@@ -2,6 +2,7 @@
 
 #include "bpe.h"
 #include "csv_table.h"
+#include "file_limits.h"
 #include "hash.h"
 #include "heap.h"
 #include "quote.h"
@@ -95,39 +96,13 @@ static mg_status load_text(mg_corpus *corpus, const mg_data_options *options, mg
 
 /* ---- CSV of documents ---- */
 
-static mg_status join_documents(const mg_csv_table *table, int column, char **text, size_t *length, mg_error *error) {
-    size_t total = 0, at = 0;
-    ptrdiff_t n = mg_csv_rows(table);
-    for (ptrdiff_t row = 0; row < n; row++) total += mg_csv_cell(table, row, column).length + 1;
-    *text = mg_alloc(total, 1, "the documents of a CSV file", error);
-    if (!*text) return MG_ERR_MEMORY;
-    for (ptrdiff_t row = 0; row < n; row++) {
-        mg_token cell = mg_csv_cell(table, row, column);
-        if (row > 0) (*text)[at++] = '\n';
-        memcpy(*text + at, cell.bytes, cell.length);
-        at += cell.length;
-    }
-    *length = at;
-    return MG_OK;
-}
-
 static mg_status load_documents(mg_corpus *corpus, const mg_data_options *options, mg_tokenizer_kind kind,
                                 const char *csv, size_t length, mg_error *error) {
-    mg_csv_table *table;
-    mg_status status = mg_csv_parse(&table, csv, length, options->path, false, error);
-    if (status != MG_OK) return status;
-    int column = mg_csv_find(table, options->column);
-    char *text = NULL, names[512];
-    mg_csv_column_names(table, names, sizeof names);
-    if (column < 0) {
-        status = mg_error_set(error, MG_ERR_INPUT, "%s has no column '%s'; it has: %s", options->path, options->column,
-                              names);
-    } else if (mg_csv_rows(table) == 0) {
+    char *text;
+    ptrdiff_t rows;
+    mg_status status = mg_csv_read_column(csv, length, options->path, options->column, &text, &length, &rows, error);
+    if (status == MG_OK && rows == 0)
         status = mg_error_set(error, MG_ERR_FORMAT, "%s has a header but no rows", options->path);
-    } else {
-        status = join_documents(table, column, &text, &length, error);
-    }
-    mg_csv_free(table);
     if (status == MG_OK) count_carriage_returns(corpus, text, length);
     if (status == MG_OK) status = encode_text(corpus, options, kind, text, length, error);
     mg_free(text);
@@ -139,10 +114,12 @@ static mg_status load_documents(mg_corpus *corpus, const mg_data_options *option
 /* Three of the four names are enough: then a mistake in the fourth is reported, and not taken for text. */
 static mg_status look_for_a_grammar(const char *text, size_t length, bool *is_grammar, mg_error *error) {
     const char *const names[] = {"state", "word", "next", "weight"};
+    enum { LONGEST_HEADER = 1024 };
     size_t header = 0;
-    while (header < length && text[header] != '\n' && text[header] != '\r') header++;
+    while (header < length && header < LONGEST_HEADER && text[header] != '\n' && text[header] != '\r') header++;
     mg_csv_table *table;
     *is_grammar = false;
+    if (header == LONGEST_HEADER) return MG_OK;
     mg_status status = mg_csv_parse(&table, text, header, "", true, error);
     if (status == MG_ERR_FORMAT) return MG_OK;
     if (status != MG_OK) return status;
@@ -203,9 +180,9 @@ static mg_status spell_out(mg_corpus *corpus, const mg_data_options *options, mg
 
 static mg_status load_grammar(mg_corpus *corpus, const mg_data_options *options, mg_tokenizer_kind kind,
                               const char *csv, size_t length, mg_error *error) {
-    if (options->grammar_size < 2 || options->grammar_size > 1 << 30)
+    if (options->grammar_size < 2 || options->grammar_size > MG_GRAMMAR_LONGEST_CORPUS)
         return mg_error_set(error, MG_ERR_INPUT, "%td words to draw from %s: between 2 and %d are possible",
-                            options->grammar_size, options->path, 1 << 30);
+                            options->grammar_size, options->path, MG_GRAMMAR_LONGEST_CORPUS);
     mg_status status = mg_grammar_parse(&corpus->grammar, csv, length, options->path, error);
     if (status == MG_OK) status = grammar_tokenizer(corpus->grammar, &corpus->tokenizer, error);
     if (status == MG_OK && options->tokenizer && kind == MG_TOKENIZER_GRAMMAR)
@@ -250,7 +227,7 @@ static mg_status load(mg_corpus *corpus, const mg_data_options *options, mg_erro
     if (!corpus->name) return MG_ERR_MEMORY;
     char *text;
     size_t length;
-    mg_status status = mg_read_text(options->path, &text, &length, error);
+    mg_status status = mg_read_text_or_stream(options->path, MG_MOST_TEXT, MG_MOST_STREAM, &text, &length, error);
     if (status != MG_OK) return status;
     corpus->hash = mg_fnv1a(MG_FNV_START, text, length);
     bool is_grammar = false;

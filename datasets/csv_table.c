@@ -1,10 +1,10 @@
 #include "csv_table.h"
 
+#include "file_limits.h"
 #include "heap.h"
 #include "quote.h"
 
 #include <csv.h>
-#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,8 +13,8 @@
 enum { LONGEST_FEED = 1 << 16, FIELD_BLOCK = 1 << 18 };
 
 struct mg_csv_table {
-    char *text; /* all cells, each with a 0 behind it */
-    size_t length, text_room;
+    char *text; /* all cells, each with a 0 at its end */
+    size_t length, room;
     size_t *start; /* of each cell; one more entry than cells */
     size_t n_cells, cell_room;
     ptrdiff_t *line; /* of each record, the header included */
@@ -22,10 +22,14 @@ struct mg_csv_table {
     int n_columns;
 };
 
+enum { ALL = -1 };
+
 /* libcsv counts no lines and its callbacks cannot stop it: it is fed a line at a time, and these fields remember. */
 typedef struct reader {
     mg_csv_table *table;
     const char *name;
+    const char *only; /* a column: after the header, the text of its cells is all that is kept; NULL: all columns */
+    int wanted;       /* its number, or ALL */
     mg_error *error;
     mg_status status;
     ptrdiff_t line;        /* the line that is being fed, from 1 */
@@ -45,59 +49,74 @@ static mg_status reserve(void **block, size_t used, size_t *room, size_t needed,
     return MG_OK;
 }
 
-static void on_field(void *field, size_t length, void *context) {
-    reader *r = context;
+static mg_status keep(reader *r, const char *field, size_t length) {
     mg_csv_table *t = r->table;
-    r->field_line = r->line;
-    r->n_fields++;
-    if (r->status != MG_OK) return;
-    void *text = t->text, *start = t->start;
-    r->status = reserve(&text, t->length, &t->text_room, t->length + length + 1, 1, r->error);
-    t->text = text;
-    if (r->status != MG_OK) return;
-    r->status = reserve(&start, t->n_cells + 1, &t->cell_room, t->n_cells + 2, sizeof *t->start, r->error);
-    t->start = start;
-    if (r->status != MG_OK) return;
-    if (t->n_cells == 0) t->start[0] = 0;
+    MG_CHECK(t->length + length < t->room, "a CSV file's cells have more bytes than the file");
     if (length > 0) memcpy(t->text + t->length, field, length);
     t->text[t->length + length] = '\0';
     t->length += length + 1;
+    if (r->wanted != ALL) return MG_OK;
+    void *start = t->start;
+    mg_status status = reserve(&start, t->n_cells + 1, &t->cell_room, t->n_cells + 2, sizeof *t->start, r->error);
+    t->start = start;
+    if (status != MG_OK) return status;
+    if (t->n_cells == 0) t->start[0] = 0;
     t->start[++t->n_cells] = t->length;
+    return MG_OK;
 }
 
-static mg_status check_header(reader *r) {
-    mg_csv_table *t = r->table;
-    if (r->n_fields > INT_MAX / 2)
-        return mg_error_set(r->error, MG_ERR_FORMAT, "%s: %zu columns are too many", r->name, r->n_fields);
-    t->n_columns = (int)r->n_fields;
-    for (int column = 0; column < t->n_columns; column++) {
-        mg_token cell = mg_csv_cell(t, -1, column);
-        if (mg_csv_find(t, cell.bytes) < column)
-            return mg_error_set(r->error, MG_ERR_FORMAT, "%s, line %td: the column %s appears twice in the header",
-                                r->name, r->record_line, mg_quote(cell).text);
+static void on_field(void *field, size_t length, void *context) {
+    reader *r = context;
+    size_t column = r->n_fields++;
+    r->field_line = r->line;
+    if (r->status != MG_OK) return;
+    if (column >= MG_CSV_MOST_COLUMNS) {
+        r->status = mg_error_set(r->error, MG_ERR_FORMAT, "%s, line %td: a CSV file of at most %d columns is read",
+                                 r->name, r->record_line, MG_CSV_MOST_COLUMNS);
+    } else if (r->wanted == ALL || column == (size_t)r->wanted) {
+        r->status = keep(r, field, length);
     }
-    return MG_OK;
+}
+
+static mg_status find_the_only(reader *r) {
+    const mg_csv_table *t = r->table;
+    int found = 0;
+    for (int column = t->n_columns - 1; column >= 0; column--) {
+        if (strcmp(mg_csv_cell(t, -1, column).bytes, r->only) != 0) continue;
+        r->wanted = column;
+        found++;
+    }
+    if (found == 1) return MG_OK;
+    if (found == 0)
+        return mg_error_set(r->error, MG_ERR_INPUT, "%s has no column '%s'; it has %s", r->name, r->only,
+                            mg_csv_names(t).text);
+    return mg_error_set(r->error, MG_ERR_INPUT, "%s has %d columns '%s': rename all but the one that is meant", r->name,
+                        found, r->only);
+}
+
+static mg_status add_record(reader *r) {
+    mg_csv_table *t = r->table;
+    if (t->n_records == 0) {
+        t->n_columns = (int)r->n_fields;
+    } else if (r->n_fields != (size_t)t->n_columns) {
+        return mg_error_set(r->error, MG_ERR_FORMAT, "%s, line %td: the number of fields is %zu, but the header has %d",
+                            r->name, r->record_line, r->n_fields, t->n_columns);
+    }
+    if (r->wanted == ALL) {
+        void *line = t->line;
+        mg_status status = reserve(&line, t->n_records, &t->record_room, t->n_records + 1, sizeof *t->line, r->error);
+        t->line = line;
+        if (status != MG_OK) return status;
+        t->line[t->n_records] = r->record_line;
+    }
+    return t->n_records++ == 0 && r->only ? find_the_only(r) : MG_OK;
 }
 
 static void on_record(int end, void *context) {
     (void)end;
     reader *r = context;
-    mg_csv_table *t = r->table;
     r->in_record = false;
-    if (r->status == MG_OK) {
-        void *line = t->line;
-        r->status = reserve(&line, t->n_records, &t->record_room, t->n_records + 1, sizeof *t->line, r->error);
-        t->line = line;
-    }
-    if (r->status != MG_OK) return;
-    t->line[t->n_records++] = r->record_line;
-    if (t->n_records == 1) {
-        r->status = check_header(r);
-    } else if (r->n_fields != (size_t)t->n_columns) {
-        r->status = mg_error_set(r->error, MG_ERR_FORMAT,
-                                 "%s, line %td: the number of fields is %zu, but the header has %d", r->name,
-                                 r->record_line, r->n_fields, t->n_columns);
-    }
+    if (r->status == MG_OK) r->status = add_record(r);
     r->n_fields = 0;
 }
 
@@ -148,35 +167,68 @@ static int never_space(unsigned char byte) {
     return 0;
 }
 
-static mg_status parse(mg_csv_table *table, const char *bytes, size_t length, const char *name, bool trim,
-                       mg_error *error) {
+/* Each cell has a byte of the file, or its end, after it: the cells take no more room than the file does. */
+static mg_status reserve_text(mg_csv_table *t, size_t length, mg_error *error) {
+    t->room = length + 1;
+    t->text = mg_alloc(t->room, 1, "the cells of a CSV file", error);
+    if (!t->text) return MG_ERR_MEMORY;
+    mg_heap_fills_slowly(t->text, t->room);
+    return MG_OK;
+}
+
+static mg_status parse(reader *r, const char *bytes, size_t length, bool trim) {
     struct csv_parser parser;
+    mg_status status = reserve_text(r->table, length, r->error);
+    if (status != MG_OK) return status;
     if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI | CSV_APPEND_NULL) != 0)
-        return mg_error_set(error, MG_ERR_MEMORY, "%s: the CSV parser could not start", name);
+        return mg_error_set(r->error, MG_ERR_MEMORY, "%s: the CSV parser could not start", r->name);
     csv_set_blk_size(&parser, FIELD_BLOCK);
     if (!trim) csv_set_space_func(&parser, never_space);
     if (length >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0) {
         bytes += 3;
         length -= 3;
     }
-    reader r = {.table = table, .name = name, .error = error, .line = 1, .record_line = 1, .field_line = 1};
-    mg_status status = feed(&r, &parser, bytes, length);
+    status = feed(r, &parser, bytes, length);
     csv_free(&parser);
-    if (status == MG_OK && table->n_records == 0)
-        status = mg_error_set(error, MG_ERR_FORMAT, "%s is empty; a header line is needed", name);
+    if (status == MG_OK && r->table->n_records == 0)
+        status = mg_error_set(r->error, MG_ERR_FORMAT, "%s is empty; a header line is needed", r->name);
     return status;
 }
 
-mg_status mg_csv_parse(mg_csv_table **table, const char *bytes, size_t length, const char *name, bool trim,
-                       mg_error *error) {
+static mg_status parse_new(mg_csv_table **table, const char *bytes, size_t length, const char *name, bool trim,
+                           const char *only, mg_error *error) {
     *table = mg_alloc_zero(1, sizeof **table, "a CSV table", error);
     if (!*table) return MG_ERR_MEMORY;
-    mg_status status = parse(*table, bytes, length, name, trim, error);
+    reader r = {*table, name, only, ALL, error, .line = 1, .record_line = 1, .field_line = 1};
+    mg_status status = parse(&r, bytes, length, trim);
     if (status != MG_OK) {
         mg_csv_free(*table);
         *table = NULL;
     }
     return status;
+}
+
+mg_status mg_csv_parse(mg_csv_table **table, const char *bytes, size_t length, const char *name, bool trim,
+                       mg_error *error) {
+    return parse_new(table, bytes, length, name, trim, NULL, error);
+}
+
+mg_status mg_csv_read_column(const char *bytes, size_t length, const char *name, const char *column, char **text,
+                             size_t *text_length, ptrdiff_t *rows, mg_error *error) {
+    mg_csv_table *t;
+    *text = NULL;
+    mg_status status = parse_new(&t, bytes, length, name, false, column, error);
+    if (status != MG_OK) return status;
+    size_t header = t->start[t->n_columns];
+    *rows = mg_csv_rows(t);
+    *text_length = t->length - header - (*rows > 0); /* the last 0 is no newline */
+    memmove(t->text, t->text + header, *text_length);
+    for (char *end = t->text; (end = memchr(end, '\0', *text_length - (size_t)(end - t->text)));) *end = '\n';
+    t->text[*text_length] = '\0';
+    *text = t->text;
+    t->text = NULL;
+    mg_csv_free(t);
+    return MG_OK;
 }
 
 void mg_csv_free(mg_csv_table *t) {
@@ -210,11 +262,18 @@ int mg_csv_find(const mg_csv_table *t, const char *name) {
     return -1;
 }
 
-void mg_csv_column_names(const mg_csv_table *t, char *text, size_t room) {
+mg_csv_names_text mg_csv_names(const mg_csv_table *t) {
+    static const char cut[] = ", …";
+    mg_csv_names_text names = {""};
     size_t at = 0;
-    text[0] = '\0';
-    for (int column = 0; column < t->n_columns && at < room; column++)
-        at += (size_t)snprintf(text + at, room - at, "%s%s", column ? ", " : "", mg_csv_cell(t, -1, column).bytes);
+    for (int column = 0; column < t->n_columns; column++) {
+        mg_quoted name = mg_quote(mg_csv_cell(t, -1, column));
+        bool is_full = at + strlen(name.text) + sizeof ", " + sizeof cut > sizeof names.text;
+        at += (size_t)snprintf(names.text + at, sizeof names.text - at, "%s%s", is_full || at == 0 ? "" : ", ",
+                               is_full ? cut : name.text);
+        if (is_full) break;
+    }
+    return names;
 }
 
 void mg_csv_write_cell(FILE *out, const char *text) {

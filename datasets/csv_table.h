@@ -9,12 +9,10 @@
 
 typedef struct mg_csv_table mg_csv_table;
 
-enum { MG_CSV_LONGEST_FIELD = 16 << 20 }; /* bytes */
-
 /* The first record is the header. A byte order mark is skipped, blank lines are too. `trim` drops the spaces around
  * unquoted fields, which RFC 4180 counts as content. Refused with `name` and the line: bad quoting (with the line where
- * the field began), a record with more or fewer fields than the header, a repeated column, a field that is too long, no
- * header. */
+ * the field began), a record with more or fewer fields than the header, a field or a header that is too long
+ * (file_limits.h), no header. */
 mg_status mg_csv_parse(mg_csv_table **table, const char *bytes, size_t length, const char *name, bool trim,
                        mg_error *error);
 void mg_csv_free(mg_csv_table *table);
@@ -24,9 +22,18 @@ ptrdiff_t mg_csv_rows(const mg_csv_table *table); /* without the header */
 /* The bytes of a cell are 0-terminated besides, and live as long as the table. Row -1 is the header. */
 mg_token mg_csv_cell(const mg_csv_table *table, ptrdiff_t row, int column);
 ptrdiff_t mg_csv_line(const mg_csv_table *table, ptrdiff_t row); /* where it begins, from 1 */
-int mg_csv_find(const mg_csv_table *table, const char *column);  /* its number, or -1 */
-/* "a, b, c", for messages. */
-void mg_csv_column_names(const mg_csv_table *table, char *text, size_t room);
+int mg_csv_find(const mg_csv_table *table, const char *column);  /* the number of the first of that name, or -1 */
+/* "'a', 'b', 'c'", for messages; many are cut short with "…". */
+typedef struct mg_csv_names_text {
+    char text[512];
+} mg_csv_names_text;
+mg_csv_names_text mg_csv_names(const mg_csv_table *table);
+
+/* The cells of one column, joined by newlines, without keeping the others: *text is allocated, 0-terminated, and holds
+ * *rows cells. The column must be there once, else MG_ERR_INPUT says what the header has; others may repeat a name or
+ * have none, as in spreadsheets they often do. */
+mg_status mg_csv_read_column(const char *bytes, size_t length, const char *name, const char *column, char **text,
+                             size_t *text_length, ptrdiff_t *rows, mg_error *error);
 
 /* One cell for a file of ours, by RFC 4180: quoted when it holds a comma, a quote or a line end, or spaces at its edge,
  * which readers trim. */

@@ -1,6 +1,7 @@
 /* Reading a grammar, and refusing what is none. */
 #include "grammar_internal.h"
 
+#include "file_limits.h"
 #include "heap.h"
 #include "quote.h"
 #include "read_text.h"
@@ -27,20 +28,19 @@ typedef struct loader {
 
 static mg_status find_columns(loader *l) {
     const mg_csv_table *table = l->grammar->table;
-    char found[256];
-    mg_csv_column_names(table, found, sizeof found);
+    mg_csv_names_text found = mg_csv_names(table);
     for (int i = 0; i < N_COLUMNS; i++) {
         l->column[i] = mg_csv_find(table, column_names[i]);
         if (l->column[i] < 0)
             return mg_error_set(
                 l->error, MG_ERR_FORMAT,
                 "%s: the column %s is missing; a grammar has state,word,next,weight, this header has %s", l->name,
-                column_names[i], found);
+                column_names[i], found.text);
     }
     if (mg_csv_columns(table) != N_COLUMNS)
         return mg_error_set(l->error, MG_ERR_FORMAT,
                             "%s: the header has %s; a grammar has the columns state,word,next,weight and no other",
-                            l->name, found);
+                            l->name, found.text);
     if (mg_csv_rows(table) < 1) return mg_error_set(l->error, MG_ERR_FORMAT, "%s has a header but no rows", l->name);
     return MG_OK;
 }
@@ -256,7 +256,7 @@ mg_status mg_grammar_load(mg_grammar **grammar, const char *path, mg_error *erro
     *grammar = NULL;
     char *text;
     size_t length;
-    mg_status status = mg_read_text(path, &text, &length, error);
+    mg_status status = mg_read_text(path, MG_MOST_TEXT, &text, &length, error);
     if (status != MG_OK) return status;
     status = mg_grammar_parse(grammar, text, length, path, error);
     mg_free(text);

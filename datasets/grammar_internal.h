@@ -3,12 +3,9 @@
 #define MASKGRAD_GRAMMAR_INTERNAL_H
 
 #include "csv_table.h"
+#include "file_limits.h"
 #include "grammar.h"
 #include "vocabulary.h"
-
-enum {
-    MG_GRAMMAR_MAX_STATES = 1024
-}; /* a belief fits on the stack, a transition matrix in the cache of nothing worse */
 
 /* One row of the file. */
 typedef struct mg_arc {

@@ -1,64 +1,111 @@
 #include "read_text.h"
 
+#include "file_limits.h"
 #include "heap.h"
+#include "regular_file.h"
 #include "utf8.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-enum { FIRST_ROOM = 1 << 16, LARGEST = 0x7fffffff };
+enum { ONE_READ = 1 << 22, FIRST_ROOM = 1 << 16 };
 
-static mg_status read_all(FILE *file, const char *path, char **text, size_t *length, mg_error *error) {
-    size_t room = FIRST_ROOM;
-    *length = 0;
-    *text = mg_alloc(room, 1, "the content of a file", error);
-    if (!*text) return MG_ERR_MEMORY;
-    for (;;) {
-        size_t n = fread(*text + *length, 1, room - 1 - *length, file);
-        *length += n;
+typedef struct reader {
+    const char *path;
+    int fd;
+    size_t most;
+    char *text;
+    size_t length, room;
+} reader;
+
+/* A number of bytes in words: the limits are whole MiB. */
+static const char *spell(size_t bytes, char text[32]) {
+    bool in_gib = bytes % MG_GIB == 0;
+    snprintf(text, 32, in_gib ? "%zu GiB" : "%zu MiB", bytes / (in_gib ? MG_GIB : MG_MIB));
+    return text;
+}
+
+static mg_status too_large(const reader *r, mg_error *error) {
+    char most[32];
+    return mg_error_set(error, MG_ERR_FORMAT, "%s is larger than %s, the most that is read here; use a part of it",
+                        r->path, spell(r->most, most));
+}
+
+static mg_status reserve(reader *r, size_t room, mg_error *error) {
+    char *text = mg_alloc_grow(r->text, r->length, room, 1, "the content of a file", error);
+    if (!text) return MG_ERR_MEMORY;
+    r->text = text;
+    r->room = room;
+    return MG_OK;
+}
+
+static mg_status refuse_zeros(const reader *r, size_t from, mg_error *error) {
+    const char *zero = memchr(r->text + from, '\0', r->length - from);
+    if (!zero) return MG_OK;
+    return mg_error_set(error, MG_ERR_FORMAT, "%s has a 0 byte at offset %td: it seems to be a binary file, not text",
+                        r->path, zero - r->text);
+}
+
+/* To the end, whatever the system says of the size. Two bytes more than that are room for the end to be seen, and for
+ * the 0 at the end. */
+static mg_status read_all(reader *r, size_t expected, mg_error *error) {
+    mg_status status = reserve(r, expected + 2 > FIRST_ROOM ? expected + 2 : FIRST_ROOM, error);
+    while (status == MG_OK) {
+        size_t wanted = r->room - 1 - r->length;
+        ssize_t n = read(r->fd, r->text + r->length, wanted < ONE_READ ? wanted : ONE_READ);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return mg_error_set(error, MG_ERR_IO, "cannot read %s: %s", r->path, strerror(errno));
         if (n == 0) break;
-        if (*length < room - 1) continue;
-        if (room > LARGEST)
-            return mg_error_set(error, MG_ERR_FORMAT, "%s is larger than 2 GiB; use a part of it", path);
-        char *grown = mg_alloc_grow(*text, *length, 2 * room, 1, "the content of a file", error);
-        if (!grown) return MG_ERR_MEMORY;
-        *text = grown;
-        room *= 2;
+        r->length += (size_t)n;
+        status = refuse_zeros(r, r->length - (size_t)n, error);
+        if (status == MG_OK && r->length > r->most) status = too_large(r, error);
+        if (status == MG_OK && r->length == r->room - 1)
+            status = reserve(r, 2 * r->room < r->most + 2 ? 2 * r->room : r->most + 2, error);
     }
-    if (ferror(file)) return mg_error_set(error, MG_ERR_IO, "cannot read %s: %s", path, strerror(errno));
-    (*text)[*length] = '\0';
-    return MG_OK;
-}
-
-static mg_status check(const char *path, const char *text, size_t length, mg_error *error) {
-    if (length == 0) return mg_error_set(error, MG_ERR_FORMAT, "%s is empty; a file with text is needed", path);
-    const char *zero = memchr(text, '\0', length);
-    if (zero)
-        return mg_error_set(error, MG_ERR_FORMAT,
-                            "%s has a 0 byte at offset %td: it seems to be a binary file, not text", path, zero - text);
-    mg_error inner;
-    if (mg_utf8_check(text, length, &inner) != MG_OK)
-        return mg_error_set(error, MG_ERR_FORMAT, "%s: %s", path, inner.message);
-    return MG_OK;
-}
-
-mg_status mg_read_text(const char *path, char **text, size_t *length, mg_error *error) {
-    *text = NULL;
-    FILE *file = fopen(path, "rb");
-    if (!file) return mg_error_set(error, MG_ERR_IO, "cannot open %s: %s", path, strerror(errno));
-    struct stat about;
-    if (fstat(fileno(file), &about) == 0 && S_ISDIR(about.st_mode)) {
-        fclose(file);
-        return mg_error_set(error, MG_ERR_IO, "%s is a directory; a file is needed", path);
-    }
-    mg_status status = read_all(file, path, text, length, error);
-    fclose(file);
-    if (status == MG_OK) status = check(path, *text, *length, error);
-    if (status != MG_OK) {
-        mg_free(*text);
-        *text = NULL;
-    }
+    if (status == MG_OK) r->text[r->length] = '\0';
     return status;
+}
+
+static mg_status check(const reader *r, mg_error *error) {
+    if (r->length == 0) return mg_error_set(error, MG_ERR_FORMAT, "%s is empty; a file with text is needed", r->path);
+    mg_error inner;
+    if (mg_utf8_check(r->text, r->length, &inner) == MG_OK) return MG_OK;
+    return mg_error_set(error, MG_ERR_FORMAT, "%s: %s", r->path, inner.message);
+}
+
+static mg_status read_and_check(reader *r, size_t expected, char **text, size_t *length, mg_error *error) {
+    mg_status status = expected > r->most ? too_large(r, error) : read_all(r, expected, error);
+    close(r->fd);
+    if (status == MG_OK) status = check(r, error);
+    if (status != MG_OK) {
+        mg_free(r->text);
+        r->text = NULL;
+    }
+    *text = r->text;
+    *length = r->length;
+    return status;
+}
+
+mg_status mg_read_text(const char *path, size_t most, char **text, size_t *length, mg_error *error) {
+    reader r = {.path = path, .most = most};
+    size_t expected;
+    *text = NULL;
+    mg_status status = mg_open_regular(path, &r.fd, &expected, error);
+    return status == MG_OK ? read_and_check(&r, expected, text, length, error) : status;
+}
+
+mg_status mg_read_text_or_stream(const char *path, size_t most, size_t most_of_stream, char **text, size_t *length,
+                                 mg_error *error) {
+    struct stat about;
+    bool is_stream = stat(path, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
+    if (!is_stream) return mg_read_text(path, most, text, length, error);
+    reader r = {.path = path, .most = most_of_stream, .fd = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC)};
+    *text = NULL;
+    if (r.fd < 0) return mg_error_set(error, MG_ERR_IO, "cannot open %s: %s", path, strerror(errno));
+    return read_and_check(&r, 0, text, length, error);
 }

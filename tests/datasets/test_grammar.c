@@ -233,7 +233,7 @@ static void grammars_that_are_none_are_refused(void **state) {
     (void)state;
     const char *const cases[][2] = {
         {"state,word,next\nA,x,A\n", "g.csv: the column weight is missing"},
-        {"state,word,next,weights\nA,x,A,1\n", "this header has state, word, next, weights"},
+        {"state,word,next,weights\nA,x,A,1\n", "this header has 'state', 'word', 'next', 'weights'"},
         {"state,word,next,weight,note\nA,x,A,1,hm\n", "and no other"},
         {HEADER, "no rows"},
         {HEADER "A,x,A,one\n", "g.csv, line 2 (state 'A'): the weight 'one' is not a number"},
