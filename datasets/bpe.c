@@ -108,9 +108,8 @@ static mg_status merge_piece(merger *m, const char *piece, size_t length, mg_id_
         candidate best = heap_pop(m);
         if (m->symbols[best.left].merged == best.merged) merge(m, best);
     }
-    for (ptrdiff_t i = 0; i != NOTHING && status == MG_OK; i = m->symbols[i].next)
-        status = mg_id_list_push(ids, m->symbols[i].id, error);
-    return status;
+    for (ptrdiff_t i = 0; i != NOTHING; i = m->symbols[i].next) ids->id[ids->n++] = m->symbols[i].id;
+    return MG_OK;
 }
 
 static mg_status merge_pieces(merger *m, mg_split *split, mg_id_list *ids, mg_error *error) {

@@ -121,18 +121,6 @@ const char *mg_tokenizer_separator(const mg_tokenizer *t, int previous_id, int i
     return previous_id < 0 ? "" : t->row->separator;
 }
 
-mg_status mg_id_list_push(mg_id_list *list, int id, mg_error *error) {
-    if (list->n == list->capacity) {
-        size_t capacity = list->capacity ? 2 * list->capacity : 256;
-        int *grown = mg_alloc_grow(list->id, list->n, capacity, sizeof *grown, "token ids", error);
-        if (!grown) return MG_ERR_MEMORY;
-        list->id = grown;
-        list->capacity = capacity;
-    }
-    list->id[list->n++] = id;
-    return MG_OK;
-}
-
 mg_status mg_tokenizer_encode(const mg_tokenizer *t, const char *text, size_t length, int **ids, size_t *n_ids,
                               mg_error *error) {
     *ids = NULL;
@@ -141,10 +129,10 @@ mg_status mg_tokenizer_encode(const mg_tokenizer *t, const char *text, size_t le
         return mg_error_set(error, MG_ERR_INPUT,
                             "this model came without a tokenizer and knows no text: give it ids, or import it again "
                             "with its merges.txt");
-    mg_id_list list = {0};
-    list.id = mg_alloc(1, sizeof *list.id, "token ids", error);
+    /* No token has less than a byte. Of what they do not need, the system gives no memory. */
+    mg_id_list list = {mg_alloc(length, sizeof *list.id, "token ids", error), 0};
     if (!list.id) return MG_ERR_MEMORY;
-    list.capacity = 1;
+    mg_heap_fills_slowly(list.id, length * sizeof *list.id);
     mg_status status = t->row->encode(t, text, length, &list, error);
     if (status != MG_OK) {
         mg_free(list.id);

@@ -24,7 +24,7 @@ static mg_status encode(const mg_tokenizer *t, const char *text, size_t length, 
         if (id < 0)
             return mg_error_set(error, MG_ERR_INPUT, "%s at byte %zu is not among the %s of the grammar",
                                 mg_quote(word).text, at, mg_count(t->n_tokens, "word").text);
-        status = mg_id_list_push(ids, id, error);
+        ids->id[ids->n++] = id;
         at += word.length;
     }
     return status;

@@ -7,12 +7,11 @@
 
 #include <stdbool.h>
 
-/* A list of ids that grows. Starts as {0}. */
+/* Ids so far, in a block that has room for one per byte of the text. */
 typedef struct mg_id_list {
     int *id;
-    size_t n, capacity;
+    size_t n;
 } mg_id_list;
-mg_status mg_id_list_push(mg_id_list *list, int id, mg_error *error);
 
 /* What differs from kind to kind: one row each. */
 typedef struct mg_tokenizer_row {

@@ -46,7 +46,7 @@ static mg_status encode(const mg_tokenizer *t, const char *text, size_t length, 
             return mg_error_set(error, MG_ERR_INPUT, "%s at byte %zu is not among the %s of the vocabulary",
                                 mg_quote(token).text, at,
                                 mg_count(t->n_tokens, t->kind == MG_TOKENIZER_CHAR ? "character" : "word").text);
-        status = mg_id_list_push(ids, id, error);
+        ids->id[ids->n++] = id;
         at += token.length;
     }
     return status;

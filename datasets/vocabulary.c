@@ -40,6 +40,7 @@ mg_status mg_vocabulary_reserve(mg_vocabulary *v, int capacity, mg_error *error)
 }
 
 mg_status mg_vocabulary_add(mg_vocabulary *v, mg_token token, int *id, mg_error *error) {
+    if (token.length == 1 && (*id = mg_vocabulary_find(v, token)) >= 0) return MG_OK;
     if (v->n == v->capacity) {
         int capacity = v->capacity > INT_MAX / 2 ? INT_MAX : v->capacity ? 2 * v->capacity : 64;
         mg_status status = mg_vocabulary_reserve(v, capacity, error);
@@ -51,10 +52,12 @@ mg_status mg_vocabulary_add(mg_vocabulary *v, mg_token token, int *id, mg_error 
         v->slot[at] = v->n++;
     }
     *id = v->slot[at];
+    if (token.length == 1) v->of_byte[(unsigned char)token.bytes[0]] = *id + 1;
     return MG_OK;
 }
 
 int mg_vocabulary_find(const mg_vocabulary *v, mg_token token) {
+    if (token.length == 1) return v->of_byte[(unsigned char)token.bytes[0]] - 1;
     return v->n == 0 ? -1 : v->slot[find_slot(v, token)];
 }
 

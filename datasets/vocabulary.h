@@ -10,6 +10,7 @@ typedef struct mg_vocabulary {
     int n, capacity;
     int *slot; /* open addressing: a token's number, or -1 */
     size_t n_slots;
+    int of_byte[256]; /* tokens of one byte, most of a text's, need no hash: their number + 1, or 0 */
 } mg_vocabulary;
 
 /* Room for that many tokens, exactly: who knows how many will come wastes nothing. */

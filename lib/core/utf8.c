@@ -76,7 +76,7 @@ size_t mg_utf8_fitting(const char *text, int columns) {
 
 mg_status mg_utf8_check(const char *bytes, size_t n, mg_error *error) {
     for (size_t at = 0; at < n;) {
-        int length = mg_utf8_next(bytes + at, n - at);
+        int length = (unsigned char)bytes[at] < 0x80 ? 1 : mg_utf8_next(bytes + at, n - at);
         if (length <= 0)
             return mg_error_set(error, MG_ERR_FORMAT, "invalid UTF-8 at byte %zu (0x%02X); the text must be UTF-8", at,
                                 (unsigned char)bytes[at]);
