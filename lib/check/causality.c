@@ -55,13 +55,13 @@ static void perturb(mg_causality *c, const runs *r) {
     const mg_causality_model *m = r->model;
     ptrdiff_t T = c->T;
     int logits = m->n_stages - 1;
-    m->forward(m->user, 0, MG_CHANGE_NOTHING, r->plain);
     for (ptrdiff_t j = 0; j < T; j++) {
         m->forward(m->user, j, MG_CHANGE_TOKEN, r->changed);
         for (ptrdiff_t i = 0; i < T; i++) c->perturbation[i * T + j] = row_change(r, logits, i);
         m->forward(m->user, j, MG_CHANGE_EMBEDDING, r->changed);
         for (ptrdiff_t i = 0; i < T; i++)
             c->perturbation[i * T + j] = fmax(c->perturbation[i * T + j], row_change(r, logits, i));
+        if (!c->poison) continue;
         m->forward(m->user, j, MG_CHANGE_POISON, r->changed);
         for (ptrdiff_t i = 0; i < T; i++) c->poison[i * T + j] = row_change(r, logits, i) > 0;
     }
@@ -71,38 +71,48 @@ static void differentiate(mg_causality *c, const mg_causality_model *m) {
     for (ptrdiff_t i = 0; c->gradient && i < c->T; i++) m->gradient(m->user, i, c->gradient + i * c->T);
 }
 
+/* The first row that is not as it was when nothing is changed; -1: none. */
+static ptrdiff_t unsteady_row(const runs *r) {
+    const mg_causality_model *m = r->model;
+    m->forward(m->user, 0, MG_CHANGE_NOTHING, r->changed);
+    for (ptrdiff_t i = 0; i < m->T; i++)
+        for (int s = 0; s < m->n_stages; s++)
+            if (row_change(r, s, i) > 0) return i;
+    return -1;
+}
+
+/* Before, and after all the other calls. */
+static ptrdiff_t measure(mg_causality *c, const runs *r) {
+    const mg_causality_model *m = r->model;
+    m->forward(m->user, 0, MG_CHANGE_NOTHING, r->plain);
+    ptrdiff_t unsteady = unsteady_row(r);
+    if (unsteady >= 0) return unsteady;
+    perturb(c, r);
+    unsteady = unsteady_row(r);
+    if (unsteady < 0) differentiate(c, m);
+    return unsteady;
+}
+
 /* ---- Judging ---- */
 
-/* NaN is not 0: a gradient that cannot be told counts as one. */
-static bool flows(const mg_causality *c, ptrdiff_t i, ptrdiff_t j) {
+static bool influences(const mg_causality *c, ptrdiff_t i, ptrdiff_t j) {
     ptrdiff_t at = i * c->T + j;
-    return c->perturbation[at] != 0 || c->poison[at] || (c->gradient && c->gradient[at] != 0);
+    return c->perturbation[at] > 0 && (!c->gradient || c->gradient[at] > 0);
 }
 
-static bool flows_in_earnest(const mg_causality *c, ptrdiff_t i, ptrdiff_t j) {
-    ptrdiff_t at = i * c->T + j;
-    return c->perturbation[at] > 0 && c->poison[at] && (!c->gradient || c->gradient[at] > 0);
+/* The larger of the two influences. NaN is not 0: a gradient that cannot be told counts as one. */
+static void larger_of_both(const mg_causality *c, double *flow) {
+    for (ptrdiff_t at = 0; at < c->T * c->T; at++) {
+        double gradient = c->gradient ? c->gradient[at] : 0;
+        flow[at] = isnan(gradient) ? INFINITY : fmax(c->perturbation[at], gradient);
+    }
 }
 
-static void find_leaks(mg_causality *c) {
-    c->query = c->key = c->layer = -1;
-    for (ptrdiff_t i = 0; i < c->T; i++)
-        for (ptrdiff_t j = i + 1; j < c->T; j++) {
-            if (!flows(c, i, j)) continue;
-            if (c->query < 0) {
-                c->query = i;
-                c->key = j;
-            }
-            c->largest = fmax(c->largest, c->perturbation[i * c->T + j]);
-            if (c->gradient) c->largest = fmax(c->largest, c->gradient[i * c->T + j]);
-        }
-}
-
-/* The first stage in which row `query` changes by any change at `key`. */
-static int layer_of_leak(const mg_causality *c, const runs *r) {
+/* The first stage in which row `query` changes by any of these changes at `key`. */
+static int layer_of_leak(const mg_causality *c, const runs *r, mg_change first, mg_change last) {
     const mg_causality_model *m = r->model;
     int layer = m->n_stages - 1;
-    for (mg_change change = MG_CHANGE_TOKEN; change <= MG_CHANGE_POISON; change++) {
+    for (mg_change change = first; change <= last; change++) {
         m->forward(m->user, c->key, change, r->changed);
         for (int s = 0; s < layer; s++)
             if (row_change(r, s, c->query) > 0) layer = s;
@@ -113,57 +123,103 @@ static int layer_of_leak(const mg_causality *c, const runs *r) {
 /* The first row that neither itself nor any of its past seems to influence; -1 if all is well. */
 static ptrdiff_t silent_row(const mg_causality *c, bool *itself) {
     for (ptrdiff_t i = 0; i < c->T; i++) {
-        *itself = !flows_in_earnest(c, i, i);
+        *itself = !influences(c, i, i);
         if (*itself) return i;
         bool past = i == 0;
-        for (ptrdiff_t j = 0; j < i; j++) past |= flows_in_earnest(c, i, j);
+        for (ptrdiff_t j = 0; j < i; j++) past |= influences(c, i, j);
         if (!past) return i;
     }
     return -1;
 }
 
-static void judge(mg_causality *c, const runs *r) {
+static void judge_leak(mg_causality *c, const runs *r) {
+    c->verdict = MG_LEAKS;
+    c->layer = layer_of_leak(c, r, MG_CHANGE_TOKEN, MG_CHANGE_EMBEDDING);
+    char where[48] = "first seen in the logits";
+    if (c->layer < r->model->n_stages - 1) snprintf(where, sizeof where, "first seen behind layer %d", c->layer);
+    snprintf(c->reason, sizeof c->reason, "position %td depends on position %td, which is in its future: %s", c->query,
+             c->key, where);
+}
+
+static void judge_silence(mg_causality *c, ptrdiff_t silent, bool itself) {
+    c->verdict = MG_INCONCLUSIVE;
+    snprintf(c->reason, sizeof c->reason,
+             "position %td is not influenced by %s: where nothing flows, nothing can be seen to leak", silent,
+             itself ? "its own token" : "any position before it");
+}
+
+/* Whether any NaN of the future arrives; then query, key and layer are the first one's. */
+static bool poison_leaks(mg_causality *c, const runs *r) {
+    for (ptrdiff_t i = 0; c->poison && i < c->T; i++)
+        for (ptrdiff_t j = i + 1; j < c->T; j++) {
+            if (!c->poison[i * c->T + j]) continue;
+            c->query = i;
+            c->key = j;
+            c->layer = layer_of_leak(c, r, MG_CHANGE_POISON, MG_CHANGE_POISON);
+            return true;
+        }
+    return false;
+}
+
+static void judge(mg_causality *c, const runs *r, const mg_influence *found) {
     bool itself;
-    find_leaks(c);
     ptrdiff_t silent = silent_row(c, &itself);
+    c->query = found->query;
+    c->key = found->key;
+    c->largest = found->largest;
     if (c->query >= 0) {
-        c->verdict = MG_LEAKS;
-        c->layer = layer_of_leak(c, r);
-        bool logits = c->layer == r->model->n_stages - 1;
-        char where[48] = "first seen in the logits";
-        if (!logits) snprintf(where, sizeof where, "first seen behind layer %d", c->layer);
-        snprintf(c->reason, sizeof c->reason, "position %td depends on position %td, which is in its future: %s",
-                 c->query, c->key, where);
-    } else if (silent >= 0) {
-        c->verdict = MG_INCONCLUSIVE;
-        snprintf(c->reason, sizeof c->reason,
-                 "position %td is not influenced by %s: where nothing flows, nothing can be seen to leak", silent,
-                 itself ? "its own token" : "any position before it");
-    } else {
-        c->verdict = MG_CAUSAL;
-        snprintf(c->reason, sizeof c->reason, "of %td pairs (query, later key), none has any influence",
-                 c->T * (c->T - 1) / 2);
+        judge_leak(c, r);
+        return;
     }
+    if (silent >= 0) {
+        judge_silence(c, silent, itself);
+        return;
+    }
+    bool poisoned = poison_leaks(c, r);
+    c->verdict = poisoned ? MG_ONLY_POISON_LEAKS : MG_CAUSAL;
+    int length = snprintf(c->reason, sizeof c->reason, "of %td pairs (query, later key), none has any influence",
+                          c->T * (c->T - 1) / 2);
+    if (poisoned)
+        snprintf(c->reason + length, sizeof c->reason - (size_t)length,
+                 "; only a NaN passes, first from position %td to %td: what is masked is multiplied by 0", c->key,
+                 c->query);
+}
+
+static void judge_unsteady(mg_causality *c, ptrdiff_t row) {
+    c->verdict = MG_NOT_REPEATABLE;
+    snprintf(c->reason, sizeof c->reason,
+             "the same input gave position %td other bits: a model that is not repeatable cannot be judged", row);
+}
+
+static void check(mg_causality *c, const runs *r, double *flow) {
+    ptrdiff_t unsteady = measure(c, r);
+    if (unsteady >= 0) {
+        judge_unsteady(c, unsteady);
+        return;
+    }
+    larger_of_both(c, flow);
+    mg_influence found = mg_influence_read(c->T, flow);
+    judge(c, r, &found);
 }
 
 mg_status mg_causality_check(mg_causality *c, const mg_causality_model *model, mg_error *error) {
     MG_CHECK(model->T >= 1 && model->n_stages >= 1, "causality: %td positions and %d stages; at least 1 of each",
              model->T, model->n_stages);
-    size_t T = (size_t)model->T;
+    static const char what[] = "the influence matrix";
+    size_t n = (size_t)model->T * (size_t)model->T;
     runs r;
-    *c = (mg_causality){.T = model->T};
+    *c = (mg_causality){.T = model->T, .query = -1, .key = -1, .layer = -1};
     if (new_runs(&r, model, error) != MG_OK) return MG_ERR_MEMORY;
-    c->perturbation = mg_alloc_zero(T * T, sizeof *c->perturbation, "the influence matrix", error);
-    c->poison = mg_alloc_zero(T * T, sizeof *c->poison, "the influence matrix", error);
-    if (model->gradient) c->gradient = mg_alloc_zero(T * T, sizeof *c->gradient, "the influence matrix", error);
-    bool enough = c->perturbation && c->poison && (c->gradient || !model->gradient);
-    if (enough) {
-        perturb(c, &r);
-        differentiate(c, model);
-        judge(c, &r);
-    } else {
+    double *flow = mg_alloc(n, sizeof *flow, what, error);
+    c->perturbation = mg_alloc_zero(n, sizeof *c->perturbation, what, error);
+    if (model->has_poison) c->poison = mg_alloc_zero(n, sizeof *c->poison, what, error);
+    if (model->gradient) c->gradient = mg_alloc_zero(n, sizeof *c->gradient, what, error);
+    bool enough = flow && c->perturbation && (c->poison || !model->has_poison) && (c->gradient || !model->gradient);
+    if (enough)
+        check(c, &r, flow);
+    else
         mg_causality_free(c);
-    }
+    mg_free(flow);
     free_runs(&r);
     return enough ? MG_OK : MG_ERR_MEMORY;
 }

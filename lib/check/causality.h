@@ -5,36 +5,41 @@
  *     mg_causality_free(&c);
  *
  * Perturbation changes the input at j and looks for changed bits in row i of the logits. Gradient asks whether logits i
- * depend on input j at all, where a change would drown in rounding. Poison puts NaN in at j: a leak that something
- * multiplies by 0 shows. Silence proves nothing: a model in which nothing flows, backward in time either, gets the
- * verdict that it is inconclusive. */
+ * depend on input j at all, where a change would drown in rounding. Either convicts. Poison puts NaN in at j: what
+ * passes then and not otherwise was multiplied by 0, as a key's value is by a weight that the softmax made 0. That is
+ * no leak, but it is not nothing, and has a verdict of its own. Silence proves nothing: a model in which nothing flows,
+ * backward in time either, gets the verdict that it is inconclusive; one that is not repeatable is convicted of
+ * nothing. */
 #ifndef MASKGRAD_CAUSALITY_H
 #define MASKGRAD_CAUSALITY_H
 
 #include "gpt.h"
+#include "influence.h"
 
 typedef enum mg_causality_verdict {
-    MG_CAUSAL,      /* every position is influenced by itself and the past, none by the future */
-    MG_LEAKS,       /* row `query` depends on position `key`, which is behind it */
-    MG_INCONCLUSIVE /* no leak seen, but the positive control failed too */
+    MG_CAUSAL,            /* every position is influenced by itself and the past, none by the future */
+    MG_LEAKS,             /* row `query` depends on position `key`, which is behind it */
+    MG_INCONCLUSIVE,      /* no leak seen, but the positive control failed too */
+    MG_ONLY_POISON_LEAKS, /* no leak, but a NaN at `key` reaches row `query` */
+    MG_NOT_REPEATABLE     /* the same input gave other bits: nothing can be told */
 } mg_causality_verdict;
 
 typedef struct mg_causality {
     ptrdiff_t T;
     double *perturbation;  /* (T,T): row i, column j: the largest change of logits i by a change at j */
     double *gradient;      /* (T,T): |d (a random projection of logits i) / d input j|; NULL if the model has none */
-    unsigned char *poison; /* (T,T): whether NaN at j changed a bit of logits i */
+    unsigned char *poison; /* (T,T): whether NaN at j changed a bit of logits i; NULL if the model has none */
     mg_causality_verdict verdict;
-    ptrdiff_t query, key; /* the first leak, by rows; -1 if there is none */
+    ptrdiff_t query, key; /* the first leak, by rows, or pair that only poison passes; -1 if there is none */
     int layer;            /* of that leak: the first whose output shows it; n_layer: only the logits do; -1: none */
     double largest;       /* entry of perturbation or gradient at any key > query */
-    char reason[192];     /* the verdict in one sentence */
+    char reason[256];     /* the verdict in one sentence */
 } mg_causality;
 
-/* ids (T), T at most block_size; it takes 4 T forward passes and T backward ones. The model is left as it was, bit for
- * bit, gradients included; nothing of it may be in use elsewhere meanwhile. MG_ERR_MEMORY; *result then holds nothing.
- * An operation inside that finds no memory goes to the failure handler: one that jumps out leaves the check's own
- * memory behind, and a model fit only for freeing. */
+/* ids (T), T at most block_size; it takes 3 T + 4 forward passes and T backward ones. The model is left as it was, bit
+ * for bit, gradients included; nothing of it may be in use elsewhere meanwhile. MG_ERR_MEMORY; *result then holds
+ * nothing. An operation inside that finds no memory goes to the failure handler: one that jumps out leaves the check's
+ * own memory behind, and a model fit only for freeing. */
 MG_API mg_status mg_causality_of_gpt(mg_causality *result, mg_gpt *gpt, const int *ids, ptrdiff_t T, mg_error *error);
 MG_API void mg_causality_free(mg_causality *result);
 /* How many positions ahead anything can get: the layers' furthest lookaheads, added up, and at most T − 1. Influence is
@@ -55,10 +60,11 @@ typedef struct mg_causality_model {
     ptrdiff_t T;
     int n_stages;           /* places to look at, at least 1; the last are the logits, those before it layers */
     const ptrdiff_t *width; /* of a row of each stage */
-    /* stage[s] (T, width[s]) from the input with `position` changed; the same call always gives the same bits. */
+    /* stage[s] (T, width[s]) from the input with `position` changed. */
     void (*forward)(void *user, ptrdiff_t position, mg_change change, mg_real *const *stage);
     /* norm (T): of the gradient of a projection of row `row` with respect to each position's input. NULL: none. */
     void (*gradient)(void *user, ptrdiff_t row, double *norm);
+    bool has_poison; /* forward can do MG_CHANGE_POISON */
 } mg_causality_model;
 
 MG_API mg_status mg_causality_check(mg_causality *result, const mg_causality_model *model, mg_error *error);

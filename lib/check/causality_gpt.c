@@ -109,7 +109,7 @@ static mg_status check(mg_causality *result, subject *s, mg_error *error) {
         width[config->n_layer] = config->vocab_size;
         required[mg_params_find(params, "wpe") - params->param] = true;
         swap_gradients(params, required, grad);
-        mg_causality_model model = {s, s->T, n_stages, width, forward, gradient};
+        mg_causality_model model = {s, s->T, n_stages, width, forward, gradient, true};
         status = mg_causality_check(result, &model, error);
         swap_gradients(params, required, grad);
     }

@@ -1,0 +1,22 @@
+/* Reading a map of who moves whom: row i a prediction, column j a token, and what a change of that token did to it. */
+#ifndef MASKGRAD_INFLUENCE_H
+#define MASKGRAD_INFLUENCE_H
+
+#include "tensor.h"
+
+/* What a map says above its diagonal, where a causal model has nothing. */
+typedef struct mg_influence {
+    ptrdiff_t query, key; /* the first pair, by rows, in which a later token moves an earlier prediction; -1: none */
+    ptrdiff_t reach;      /* the largest key − query of any such pair; 0: none */
+    ptrdiff_t pairs;      /* how many there are */
+    double largest;       /* of their entries */
+    char pattern[128];    /* which predictions see ahead, in words: "every prediction sees 1 token ahead"; "" if none */
+} mg_influence;
+
+/* map (T,T), row-major. An entry that is not 0 is an influence, NaN and infinity included. */
+MG_API mg_influence mg_influence_read(ptrdiff_t T, const double *map);
+/* The first row from 1 on that no earlier column moves; -1: there is none. Where nothing flows, nothing can be seen to
+ * leak, so that a map with such a row acquits nobody. */
+MG_API ptrdiff_t mg_influence_silent_row(ptrdiff_t T, const double *map);
+
+#endif
