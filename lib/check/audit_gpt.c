@@ -1,0 +1,79 @@
+/* A GPT of ours as an audit sees it: the same callbacks that anybody's model has. */
+#include "audit.h"
+
+#include <string.h>
+
+struct mg_audit_gpt {
+    mg_gpt *gpt;
+    mg_tape *tape;
+    mg_kv_cache *cache; /* NULL for a model that looks ahead */
+};
+
+static void copy_columns(const mg_tensor *logits, int n_columns, const int *columns, double *to) {
+    ptrdiff_t V = logits->dim[2], rows = logits->dim[0] * logits->dim[1];
+    for (ptrdiff_t r = 0; r < rows; r++)
+        for (int k = 0; k < n_columns; k++)
+            to[r * n_columns + k] = (double)logits->data[r * V + (columns ? columns[k] : k)];
+}
+
+static mg_status logits(void *user, const mg_audit_batch *batch, double *to, mg_error *error) {
+    (void)error;
+    mg_audit_gpt *s = user;
+    mg_tape_reset(s->tape);
+    mg_gpt_pass pass = {.training = batch->train, .dropout_seed = batch->seed};
+    copy_columns(mg_gpt_forward(s->gpt, s->tape, batch->ids, batch->rows, batch->length, &pass), batch->n_columns,
+                 batch->columns, to);
+    return MG_OK;
+}
+
+static mg_status step(void *user, const int *ids, int n, bool reset, int n_columns, const int *columns, double *to,
+                      mg_error *error) {
+    mg_audit_gpt *s = user;
+    if (reset) mg_kv_cache_clear(s->cache);
+    if (s->cache->length + n > s->cache->capacity)
+        return mg_error_set(error, MG_ERR_INPUT, "the cache holds %td tokens", s->cache->capacity);
+    mg_tape_reset(s->tape);
+    mg_gpt_pass pass = {.cache = s->cache};
+    copy_columns(mg_gpt_forward(s->gpt, s->tape, ids, 1, n, &pass), n_columns, columns, to);
+    return MG_OK;
+}
+
+static mg_status loss(void *user, const int *ids, int length, double *to, mg_error *error) {
+    (void)error;
+    mg_audit_gpt *s = user;
+    mg_tape_reset(s->tape);
+    *to = (double)mg_gpt_loss(s->gpt, s->tape, ids, ids + 1, 1, length - 1, NULL, NULL)->data[0];
+    return MG_OK;
+}
+
+mg_status mg_audit_gpt_new(mg_audit_gpt **subject, mg_audit_model *model, mg_gpt *gpt, mg_error *error) {
+    const mg_gpt_config *config = mg_gpt_get_config(gpt);
+    mg_audit_gpt *s = *subject = mg_alloc_zero(1, sizeof *s, "an audit", error);
+    if (!s) return MG_ERR_MEMORY;
+    s->gpt = gpt;
+    s->tape = mg_tape_new(error);
+    mg_status status = s->tape ? MG_OK : MG_ERR_MEMORY;
+    if (!status && mg_gpt_is_causal(config)) status = mg_kv_cache_new(&s->cache, gpt, error);
+    if (status) {
+        mg_audit_gpt_free(s);
+        *subject = NULL;
+        return status;
+    }
+    mg_tape_record(s->tape, false);
+    *model = (mg_audit_model){.user = s,
+                              .vocab = config->vocab_size,
+                              .context = config->block_size,
+                              .dtype = sizeof(mg_real) == sizeof(double) ? MG_AUDIT_F64 : MG_AUDIT_F32,
+                              .logits = logits,
+                              .can_train = config->dropout > 0,
+                              .step = s->cache ? step : NULL,
+                              .loss = loss};
+    return MG_OK;
+}
+
+void mg_audit_gpt_free(mg_audit_gpt *subject) {
+    if (!subject) return;
+    mg_tape_free(subject->tape);
+    mg_kv_cache_free(subject->cache);
+    mg_free(subject);
+}

@@ -1,0 +1,373 @@
+/* The probe all this is for: does a later token move an earlier prediction? And its control: does an earlier one? */
+#include "audit_private.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the cuts of one path showed. */
+typedef struct cuts_seen {
+    int query, cut; /* the earliest prediction that moves when the tokens from `cut` on are replaced; −1: none */
+    double largest; /* change of any prediction before its cut */
+} cuts_seen;
+
+static void see_cut(cuts_seen *seen, int cut, const double *moved) {
+    for (int i = 0; i < cut; i++) {
+        if (moved[i] == 0) continue;
+        if (seen->query < 0 || i < seen->query || (i == seen->query && cut < seen->cut)) {
+            seen->query = i;
+            seen->cut = cut;
+        }
+        seen->largest = fmax(seen->largest, moved[i]);
+    }
+}
+
+/* ---- Up to `full`: every single token, and every cut ---- */
+
+/* Rows 0 … n−1 replace token r alone, rows n … 2n−3 all from r−n+1 on. The last cut is the last token. */
+static int full_rows(int n) {
+    return n > 1 ? 2 * n - 2 : n;
+}
+
+static void write_full_rows(int n, const int *ids, const int *others, int *rows) {
+    for (int r = 0; r < full_rows(n); r++) {
+        int from = r < n ? r : r - n + 1;
+        audit_splice(n, ids, others, from, r < n ? from + 1 : n, rows + (int64_t)r * n);
+    }
+}
+
+/* Sees every pair of one sequence; a prediction that only several tokens together move is in `seen` alone. */
+static bool see_full(audit *a, const mg_audit_batch *like, const int *ids, const int *others, cuts_seen *seen) {
+    int n = a->full, *rows = audit_ints(a, (int64_t)full_rows(n) * n);
+    double *moved = audit_doubles(a, (int64_t)full_rows(n) * n), *map = a->result->map;
+    write_full_rows(n, ids, others, rows);
+    if (!audit_moves(a, like, ids, full_rows(n), rows, moved)) return false;
+    for (int j = 0; j < n; j++)
+        for (int i = 0; i < n; i++) map[(int64_t)i * n + j] = fmax(map[(int64_t)i * n + j], moved[(int64_t)j * n + i]);
+    for (int r = n; r < full_rows(n); r++) see_cut(seen, r - n + 1, moved + (int64_t)r * n);
+    return true;
+}
+
+/* ---- Beyond it: a sample of cuts ---- */
+
+static int n_far_cuts(const audit *a) {
+    int borders = 3;
+    for (int64_t p = 16; p < a->T; p *= 2) borders += 2;
+    return a->options.cuts + borders;
+}
+
+static int compare_ints(const void *x, const void *y) {
+    int a = *(const int *)x, b = *(const int *)y;
+    return (a > b) - (a < b);
+}
+
+/* The borders of blocks of 16, 32, 64, …, both ends, and the rest spread evenly; ascending, in 1 … T−1. */
+static int *far_cuts(audit *a, int *count) {
+    int n = n_far_cuts(a), T = a->T, at = 0, *cut = audit_ints(a, n);
+    int ends[] = {1, T - 2, T - 1};
+    for (int i = 0; i < 3; i++) cut[at++] = ends[i];
+    for (int64_t p = 16; p < T; p *= 2) {
+        cut[at++] = (int)p;
+        cut[at++] = (int)(p + 1 < T ? p + 1 : T - 1);
+    }
+    for (int i = 0; at < n; i++) cut[at++] = 1 + (int)((int64_t)(T - 2) * (2 * i + 1) / (2 * (int64_t)a->options.cuts));
+    qsort(cut, (size_t)n, sizeof *cut, compare_ints);
+    int kept = 0;
+    for (int i = 0; i < n; i++)
+        if (kept == 0 || cut[i] != cut[kept - 1]) cut[kept++] = cut[i];
+    *count = kept;
+    return cut;
+}
+
+/* Control row r keeps every AUDIT_CONTROLS-th token, from r on, and replaces the others: what is kept and moves anyway
+ * is moved by another position. */
+static void write_far_rows(const audit *a, int n_cuts, const int *cut, const int *ids, const int *others, int *rows) {
+    int T = a->T;
+    for (int r = 0; r < n_cuts; r++) audit_splice(T, ids, others, cut[r], T, rows + (int64_t)r * T);
+    for (int r = 0; r < AUDIT_CONTROLS; r++)
+        for (int t = 0; t < T; t++) rows[(int64_t)(n_cuts + r) * T + t] = t % AUDIT_CONTROLS == r ? ids[t] : others[t];
+}
+
+static void count_looked_at(audit *a, int n_cuts, const int *cut) {
+    int64_t T = a->T, n = a->full, looked_at = 0;
+    for (int64_t i = 0, c = 0; i < T; i++) {
+        while (c < n_cuts && cut[c] <= i) c++;
+        int64_t from_cut = c < n_cuts ? T - cut[c] : 0, first = c < n_cuts ? cut[c] : T;
+        int64_t from_map = i < n ? (first < n ? first : n) - i - 1 : 0;
+        looked_at += from_cut + from_map;
+    }
+    a->result->looked_at = looked_at;
+}
+
+static void see_silence(audit *a, int position, bool moved) {
+    a->n_listening++;
+    if (moved) return;
+    if (a->n_silent++ == 0) a->silent = position;
+}
+
+static bool see_far(audit *a, const int *ids, const int *others, cuts_seen *seen) {
+    int T = a->T, n_cuts, *cut = far_cuts(a, &n_cuts), n = n_cuts + AUDIT_CONTROLS;
+    int *rows = audit_ints(a, (int64_t)n * T);
+    double *moved = audit_doubles(a, (int64_t)n * T);
+    mg_audit_batch like = audit_batch(a, 1, T, NULL);
+    write_far_rows(a, n_cuts, cut, ids, others, rows);
+    int kept = a->rows;
+    if (a->rows > 1) a->rows = 2048 / T > 2 ? 2048 / T : 2;
+    if (a->rows > kept) a->rows = kept;
+    bool done = audit_moves(a, &like, ids, n, rows, moved);
+    if (!done) return false;
+    for (int r = 0; r < n_cuts; r++) see_cut(seen, cut[r], moved + (int64_t)r * T);
+    for (int t = a->full; t < T; t++) see_silence(a, t, moved[(int64_t)(n_cuts + t % AUDIT_CONTROLS) * T + t] > 0);
+    count_looked_at(a, n_cuts, cut);
+    if (seen->query >= 0 && a->leak_query < 0) {
+        a->leak_query = seen->query;
+        done = audit_find_key(a, &like, ids, others, seen->query, seen->query + 1, &a->leak_key);
+    }
+    a->rows = kept;
+    return done;
+}
+
+/* ---- Both ---- */
+
+/* The first pair of the map, or of what several tokens together move. */
+static bool find_first_pair(audit *a, const mg_audit_batch *like, int which, const cuts_seen *seen) {
+    int n = a->full;
+    mg_influence *found = &a->result->influence;
+    *found = mg_influence_read(n, a->result->map);
+    a->leak_query = (int)found->query;
+    a->leak_key = a->leak_cut = (int)found->key;
+    if (seen->query < 0 || (found->query >= 0 && found->query <= seen->query)) return true;
+    int *ids = audit_sequence(a, which, n), *others = audit_others(a, ids, n);
+    if (!audit_find_key(a, like, ids, others, seen->query, seen->cut, &a->leak_key)) return false;
+    a->leak_query = seen->query;
+    a->leak_cut = seen->cut;
+    a->result->map[(int64_t)a->leak_query * n + a->leak_key] = seen->largest;
+    *found = mg_influence_read(n, a->result->map);
+    return true;
+}
+
+static bool see_sequences(audit *a, const mg_audit_batch *like) {
+    int n = a->full, which_of_cut = 0;
+    cuts_seen seen = {.query = -1};
+    bool user = a->options.n_ids > 0;
+    for (int s = 0; s < a->sequences; s++) {
+        int which = user ? s - 1 : s, before = seen.query;
+        mg_arena_mark mark = mg_arena_here(a->arena);
+        int *ids = audit_sequence(a, which, n), *others = audit_others(a, ids, n);
+        bool done = see_full(a, like, ids, others, &seen);
+        mg_arena_rewind(a->arena, mark);
+        if (!done) return false;
+        if (seen.query != before) which_of_cut = which;
+    }
+    return find_first_pair(a, like, which_of_cut, &seen);
+}
+
+/* A leak that is not there when it is looked for again is no leak but noise. */
+static bool confirm(audit *a, const mg_audit_batch *like) {
+    int n = a->full, query = a->leak_query, key = a->leak_key;
+    a->confirmed = true;
+    if (query < 0 || key >= n || a->result->map[(int64_t)query * n + key] == 0) return true;
+    a->confirmed = false;
+    for (int s = 0; s < a->sequences && !a->confirmed; s++) {
+        int which = a->options.n_ids > 0 ? s - 1 : s;
+        int *ids = audit_sequence(a, which, n), *others = audit_others(a, ids, n), *row = audit_ints(a, n);
+        double *moved = audit_doubles(a, n);
+        audit_splice(n, ids, others, a->leak_cut, key + 1, row);
+        if (!audit_moves(a, like, ids, 1, row, moved)) return false;
+        a->confirmed = moved[query] > 0;
+    }
+    return true;
+}
+
+static bool measure_once(audit *a) {
+    int64_t T = a->T;
+    int n = a->full;
+    mg_audit_batch like = audit_batch(a, 1, n, NULL);
+    a->result->pairs = a->result->looked_at = T * (T - 1) / 2;
+    if (!see_sequences(a, &like)) return false;
+    for (int i = 1; i < n; i++) {
+        double moved = 0;
+        for (int j = 0; j < i; j++) moved = fmax(moved, a->result->map[(int64_t)i * n + j]);
+        see_silence(a, i, moved > 0);
+    }
+    if (T > n) {
+        cuts_seen seen = {.query = -1};
+        int *ids = audit_sequence(a, a->options.n_ids > 0 ? AUDIT_USERS : 0, a->T);
+        if (!see_far(a, ids, audit_others(a, ids, a->T), &seen)) return false;
+        a->result->influence.largest = fmax(a->result->influence.largest, seen.largest);
+    }
+    return confirm(a, &like);
+}
+
+/* For the mask and its control together. What could not be measured for the one is not tried again for the other. */
+static bool measure(audit *a) {
+    if (!a->tried) {
+        a->tried = true;
+        return a->measured = measure_once(a);
+    }
+    if (!a->measured) audit_say(a, MG_AUDIT_INCONCLUSIVE, "it could not be measured: see the mask");
+    return a->measured;
+}
+
+static long measure_calls(const audit *a) {
+    int rows = a->rows, n = a->full;
+    long calls = a->sequences * audit_moves_calls(full_rows(n), rows) + audit_find_key_calls(n, rows);
+    calls += a->sequences * audit_moves_calls(1, rows);
+    if (a->T == n) return calls;
+    int far = 2048 / a->T > 2 ? 2048 / a->T : 2;
+    if (far > rows) far = rows;
+    return calls + audit_moves_calls(n_far_cuts(a) + AUDIT_CONTROLS, far) + audit_find_key_calls(a->T, far);
+}
+
+/* ---- In training mode ---- */
+
+typedef struct training {
+    double noise; /* between two equal calls */
+    int query, key;
+    double largest;
+} training;
+
+static bool see_training(audit *a, training *seen) {
+    int n = a->full, *ids = audit_sequence(a, 0, n), *others = audit_others(a, ids, n);
+    int64_t size = (int64_t)n * a->n_columns;
+    mg_audit_batch like = audit_batch(a, 1, n, ids);
+    like.train = true;
+    double *one = audit_doubles(a, size), *two = audit_doubles(a, size);
+    if (!audit_logits(a, &like, one) || !audit_logits(a, &like, two)) return false;
+    double quiet = a->noise;
+    seen->noise = a->noise = fmax(quiet, audit_difference(size, one, two));
+    cuts_seen cuts = {.query = -1};
+    int *rows = audit_ints(a, (int64_t)n * n);
+    double *moved = audit_doubles(a, (int64_t)n * n);
+    for (int c = 1; c < n; c++) audit_splice(n, ids, others, c, n, rows + (int64_t)(c - 1) * n);
+    bool done = audit_moves(a, &like, ids, n - 1, rows, moved);
+    for (int c = 1; c < n && done; c++) see_cut(&cuts, c, moved + (int64_t)(c - 1) * n);
+    seen->query = cuts.query;
+    seen->largest = cuts.largest;
+    if (done && cuts.query >= 0) done = audit_find_key(a, &like, ids, others, cuts.query, cuts.cut, &seen->key);
+    a->noise = quiet;
+    return done;
+}
+
+static void judge_training(audit *a) {
+    training seen = {.query = -1};
+    mg_audit_finding before = *audit_finding(a);
+    if (!see_training(a, &seen)) {
+        if (audit_finding(a)->verdict == MG_AUDIT_FAIL || a->broken) return;
+        char why[256];
+        snprintf(why, sizeof why, "%.250s", audit_finding(a)->evidence);
+        *audit_finding(a) = before;
+        audit_finding(a)->verdict = MG_AUDIT_INCONCLUSIVE;
+        audit_add(a, ". In training mode %s", why);
+    } else if (seen.query >= 0) {
+        audit_say(a, MG_AUDIT_FAIL,
+                  "in training mode position %d moves with token %d, by up to %.3g, and otherwise not", seen.query,
+                  seen.key, seen.largest);
+        audit_pair(a, seen.query, seen.key, seen.largest);
+        audit_look(a, "what differs between training and evaluation: another attention path, a mask that only one of "
+                      "them gets, statistics over the batch or over time");
+    } else if (seen.noise > a->noise)
+        audit_add(a, ". In training mode equal calls differ by up to %.2g; nothing above %d times that is seen",
+                  seen.noise, AUDIT_NOISE_MULTIPLE);
+    else
+        audit_add(a, ". The same in training mode");
+}
+
+/* ---- Verdicts ---- */
+
+static const char *where_to_look(const audit *a) {
+    const mg_influence *found = &a->result->influence;
+    const int64_t n = a->full;
+    double past = 0;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j <= i; j++) past = fmax(past, a->result->map[i * n + j]);
+    if (found->query < 0) return "a mask or a buffer that is shorter than the context";
+    if (found->largest < 1e-5 * past)
+        return "a finite mask value (−1e4, −1e9 in half precision) or one added after the softmax; and sums whose "
+               "order "
+               "depends on later tokens (an FFT, expert routing): in float64 rounding shrinks, a leak does not";
+    if (found->reach == 1)
+        return "an off-by-one: the diagonal of tril or triu, a 'same' convolution, embeddings or inputs shifted the "
+               "wrong "
+               "way, targets mixed into the inputs";
+    if (strstr(found->pattern, "block")) return "attention inside blocks or chunks that has no mask of its own";
+    if (strstr(found->pattern, "from position")) return "a mask or a buffer of a fixed size that ends there";
+    return "the causal mask: built, passed on and applied before the softmax, as −inf, in every layer, head and path; "
+           "and "
+           "anything else that runs over time: pooling, an FFT, a norm, a convolution, routing by the whole sequence";
+}
+
+static void convict(audit *a) {
+    const mg_influence *found = &a->result->influence;
+    int n = a->full;
+    bool in_map = found->query >= 0;
+    double by = in_map ? a->result->map[(int64_t)a->leak_query * n + a->leak_key] : found->largest;
+    audit_say(a, MG_AUDIT_FAIL, "position %d moves with token %d, which comes later, by %.3g", a->leak_query,
+              a->leak_key, by);
+    if (in_map) audit_add(a, ": %s (%td pairs, the largest change %.3g)", found->pattern, found->pairs, found->largest);
+    audit_pair(a, a->leak_query, a->leak_key, found->largest);
+    audit_look(a, where_to_look(a));
+}
+
+static void acquit(audit *a) {
+    const mg_audit *r = a->result;
+    char of[96];
+    snprintf(of, sizeof of, r->looked_at < r->pairs ? "of %lld that were looked at, out of %lld" : "of all %lld",
+             (long long)r->looked_at, (long long)r->pairs);
+    char which[64];
+    snprintf(which, sizeof which, "%d sequence%s", a->sequences, a->sequences == 1 ? "" : "s");
+    const char *count = a->noise > 0 ? "moves by more than the noise allows to see" : "moves a bit";
+    audit_say(a, MG_AUDIT_PASS, "none %s pairs of a prediction and a later token %s, in %s", of, count, which);
+    if (a->noise > 0) {
+        audit_finding(a)->verdict = MG_AUDIT_INCONCLUSIVE;
+        audit_add(a, ": a leak below %d times the noise of %.3g stays unseen", AUDIT_NOISE_MULTIPLE, a->noise);
+    } else if (a->n_silent > 0 && !(a->options.skip & 1u << MG_AUDIT_CONTROL)) {
+        audit_finding(a)->verdict = MG_AUDIT_INCONCLUSIVE;
+        audit_add(a,
+                  ". But no earlier token moves position %d either: where nothing flows, nothing can be seen to leak",
+                  a->silent);
+    }
+}
+
+/* What forbids any answer, said in the verdict. */
+static bool nothing_to_change(audit *a) {
+    if (a->n_letters > 1 && a->T > 1) return false;
+    audit_say(a, MG_AUDIT_INCONCLUSIVE,
+              a->T == 1 ? "a sequence of one token has no later token"
+                        : "a vocabulary of one token: nothing can be changed");
+    return true;
+}
+
+void audit_mask(audit *a) {
+    if (nothing_to_change(a) || !measure(a)) return;
+    if (!a->confirmed)
+        audit_say(
+            a, MG_AUDIT_INCONCLUSIVE,
+            "position %d moved with token %d once, and did not when that was repeated: the model is not a function",
+            a->leak_query, a->leak_key);
+    else if (a->leak_query >= 0)
+        convict(a);
+    else
+        acquit(a);
+    if (a->leak_query < 0 && a->model->can_train) judge_training(a);
+}
+
+long audit_mask_calls(const audit *a) {
+    long calls = measure_calls(a);
+    if (a->model->can_train)
+        calls += 2 + audit_moves_calls(a->full - 1, a->rows) + audit_find_key_calls(a->full, a->rows);
+    return calls;
+}
+
+void audit_control(audit *a) {
+    if (nothing_to_change(a) || !measure(a)) return;
+    if (a->n_silent == 0) {
+        audit_say(a, MG_AUDIT_PASS, "each of %d predictions is moved by an earlier token", a->n_listening);
+        return;
+    }
+    audit_say(a, MG_AUDIT_INCONCLUSIVE, "no earlier token moves position %d; so it is with %d of %d predictions",
+              a->silent, a->n_silent, a->n_listening);
+    audit_look(a, "weights that are 0 or were never loaded, an output that is constant, a mask that hides the past, "
+                  "attention whose result is not used; a model that only looks at the current token is like that too");
+}

@@ -1,0 +1,94 @@
+/* Who moves whom: a row of a batch against the same row of a batch of the same shape. */
+#include "audit_private.h"
+
+#include <string.h>
+
+/* Rows that are probed at once to find a token: each round leaves a ninth. */
+enum { PROBES = 8 };
+
+static void repeat_ints(int rows, int length, const int *row, int *to) {
+    for (int r = 0; r < rows; r++) memcpy(to + (int64_t)r * length, row, (size_t)length * sizeof *row);
+}
+
+/* The path of `like`, whose mask and segments are those of one row, for as many rows as a call has. */
+static mg_audit_batch wide_batch(audit *a, const mg_audit_batch *like, int *ids) {
+    mg_audit_batch batch = *like;
+    const int **of[] = {&batch.mask, &batch.segments};
+    for (int i = 0; i < 2; i++) {
+        if (!*of[i]) continue;
+        int *wide = audit_ints(a, (int64_t)a->rows * like->length);
+        repeat_ints(a->rows, like->length, *of[i], wide);
+        *of[i] = wide;
+    }
+    batch.rows = a->rows;
+    batch.ids = ids;
+    return batch;
+}
+
+static bool moves(audit *a, const mg_audit_batch *like, const int *ids, int n, const int *rows, double *moved) {
+    int T = like->length, B = a->rows, K = like->n_columns;
+    int64_t size = (int64_t)B * T * K;
+    int *asked = audit_ints(a, (int64_t)B * T);
+    double *plain = audit_doubles(a, size), *changed = audit_doubles(a, size);
+    mg_audit_batch batch = wide_batch(a, like, asked);
+    repeat_ints(B, T, ids, asked);
+    if (!audit_logits(a, &batch, plain)) return false;
+    for (int first = 0; first < n; first += B) {
+        int here = n - first < B ? n - first : B;
+        repeat_ints(B, T, ids, asked);
+        memcpy(asked, rows + (int64_t)first * T, (size_t)here * (size_t)T * sizeof *rows);
+        if (!audit_logits(a, &batch, changed)) return false;
+        for (int64_t i = 0; i < (int64_t)here * T; i++)
+            moved[(int64_t)first * T + i] = audit_change(a, K, plain + i * K, changed + i * K);
+    }
+    return true;
+}
+
+bool audit_moves(audit *a, const mg_audit_batch *like, const int *ids, int n, const int *rows, double *moved) {
+    mg_arena_mark mark = mg_arena_here(a->arena);
+    bool done = moves(a, like, ids, n, rows, moved);
+    mg_arena_rewind(a->arena, mark);
+    return done;
+}
+
+long audit_moves_calls(int n, int rows) {
+    return 1 + (n + rows - 1) / rows;
+}
+
+void audit_splice(int length, const int *ids, const int *others, int from, int to, int *row) {
+    for (int t = 0; t < length; t++) row[t] = t >= from && t < to ? others[t] : ids[t];
+}
+
+/* The smallest end such that replacing [cut, end) moves the query: the token before it does. In (low, high], where low
+ * does not move it and high does. */
+bool audit_find_key(audit *a, const mg_audit_batch *like, const int *ids, const int *others, int query, int cut,
+                    int *key) {
+    int T = like->length, low = cut, high = T;
+    mg_arena_mark mark = mg_arena_here(a->arena);
+    int *rows = audit_ints(a, (int64_t)PROBES * T), end[PROBES];
+    double *moved = audit_doubles(a, (int64_t)PROBES * T);
+    bool done = true;
+    while (done && high - low > 1) {
+        for (int p = 0; p < PROBES; p++) {
+            end[p] = low + (int)((int64_t)(high - low) * (p + 1) / (PROBES + 1));
+            audit_splice(T, ids, others, cut, end[p], rows + (int64_t)p * T);
+        }
+        done = audit_moves(a, like, ids, PROBES, rows, moved);
+        for (int p = 0; p < PROBES && done; p++) {
+            if (moved[(int64_t)p * T + query] > 0) {
+                high = end[p];
+                break;
+            }
+            low = end[p];
+        }
+    }
+    mg_arena_rewind(a->arena, mark);
+    *key = high - 1;
+    return done;
+}
+
+long audit_find_key_calls(int length, int rows) {
+    long rounds = 0;
+    for (int width = length; width > 1; width = (width + PROBES) / (PROBES + 1)) rounds++;
+    return rounds * audit_moves_calls(PROBES, rows);
+}

@@ -1,0 +1,110 @@
+/* What the probes share: an audit at work. */
+#ifndef MASKGRAD_AUDIT_PRIVATE_H
+#define MASKGRAD_AUDIT_PRIVATE_H
+
+#include "arena.h"
+#include "audit.h"
+#include "rng.h"
+
+enum {
+    AUDIT_COLUMNS = 64,        /* logits per position that are looked at, and tokens that sequences are made of */
+    AUDIT_NOISE_MULTIPLE = 10, /* what is not so many times the noise is not seen */
+    AUDIT_CONTROLS = 8         /* rows of the control beyond `full` */
+};
+
+typedef struct audit {
+    const mg_audit_model *model;
+    mg_audit_options options; /* with the defaults filled in */
+    mg_audit *result;
+    mg_arena *arena;
+    mg_error *error;
+    mg_status broken;                  /* the status that ended the audit */
+    mg_audit_probe at;                 /* the probe at work */
+    int T, full, rows, sequences;      /* as in the result; rows and sequences become 1 when rows see each other */
+    int n_columns, n_letters;          /* columns and letters are the same ids, but for those of the user's sequence */
+    const int *columns, *letters;      /* columns is NULL where all of the vocabulary is asked for */
+    double noise;                      /* of the path that is being looked at */
+    bool tried, measured, confirmed;   /* the map was asked for; it is there; its leak was seen twice */
+    int leak_query, leak_key;          /* the first leak; -1: none */
+    int leak_cut;                      /* replacing all from here to the key shows it */
+    int silent, n_silent, n_listening; /* positions that no earlier token moves: the first, how many, of how many */
+} audit;
+
+/* ---- Asking (audit_ask.c) ----
+ *
+ * Each returns false when the probe has to end: its verdict is then set. */
+
+bool audit_logits(audit *a, const mg_audit_batch *batch, double *logits);
+bool audit_step(audit *a, const int *ids, int n, bool reset, double *logits);
+bool audit_loss(audit *a, const int *ids, int length, double *loss);
+/* May the model refuse? Then a refusal sets *refused and is no verdict. */
+bool audit_step_or_refusal(audit *a, const int *ids, int n, double *logits, bool *refused);
+/* A batch of this audit's columns. */
+mg_audit_batch audit_batch(const audit *a, int rows, int length, const int *ids);
+
+/* ---- Sequences ---- */
+
+/* The n-th sequence: random letters, or the user's ids for `AUDIT_USERS` cut to the length. */
+enum { AUDIT_USERS = -1 };
+int *audit_sequence(audit *a, int which, int length);
+/* Another letter at every position. */
+int *audit_others(audit *a, const int *ids, int length);
+int *audit_ints(audit *a, int64_t n);
+double *audit_doubles(audit *a, int64_t n);
+
+/* ---- Comparing ---- */
+
+/* The largest difference of two arrays; infinity where one of two values is infinite. */
+double audit_difference(int64_t n, const double *x, const double *y);
+/* The same, if it counts within one shape: any at all, or with noise what exceeds its multiple. Else 0. */
+double audit_change(const audit *a, int64_t n, const double *x, const double *y);
+/* The most that two shapes may differ: the dtype's tolerance of the largest finite logit, or the noise's multiple. */
+double audit_limit(const audit *a, int64_t n, const double *logits);
+/* The first of `length` positions whose logits differ by more than `limit`; -1: none. *largest is raised to what is
+ * seen anywhere. */
+int audit_first_apart(const audit *a, int length, const double *x, const double *y, double limit, double *largest);
+
+/* ---- Who moves whom (audit_moves.c) ---- */
+
+/* moved (n, length): what replacing `ids` by row r of `rows` (n, length) does to each position. `like` says the path.
+ */
+bool audit_moves(audit *a, const mg_audit_batch *like, const int *ids, int n, const int *rows, double *moved);
+long audit_moves_calls(int n, int rows);
+/* `ids`, with `others` on [from, to). */
+void audit_splice(int length, const int *ids, const int *others, int from, int to, int *row);
+/* Replacing ids from `cut` on moves prediction `query`: the token that does. */
+bool audit_find_key(audit *a, const mg_audit_batch *like, const int *ids, const int *others, int query, int cut,
+                    int *key);
+long audit_find_key_calls(int length, int rows);
+
+/* ---- Verdicts ---- */
+
+mg_audit_finding *audit_finding(audit *a);
+void audit_say(audit *a, mg_audit_verdict verdict, const char *format, ...) MG_PRINTF(3, 4);
+void audit_add(audit *a, const char *format, ...) MG_PRINTF(2, 3); /* to the evidence */
+void audit_look(audit *a, const char *text);
+void audit_pair(audit *a, int query, int key, double largest);
+
+/* ---- The probes ----
+ *
+ * Each sets the verdict of a->at. Its …_calls is the most calls that it makes with this many rows per call. */
+
+void audit_repeat(audit *a);
+long audit_repeat_calls(const audit *a);
+void audit_rows(audit *a);
+long audit_rows_calls(const audit *a);
+void audit_mask(audit *a);
+void audit_control(audit *a);
+long audit_mask_calls(const audit *a); /* and of the control: whichever is first measures for both */
+void audit_prefix(audit *a);
+long audit_prefix_calls(const audit *a);
+void audit_padding(audit *a);
+long audit_padding_calls(const audit *a);
+void audit_cache(audit *a);
+long audit_cache_calls(const audit *a);
+void audit_shift(audit *a);
+long audit_shift_calls(const audit *a);
+void audit_segments(audit *a);
+long audit_segments_calls(const audit *a);
+
+#endif

@@ -1,0 +1,158 @@
+/* Which token is position t scored against? The model's own loss, beside the cross-entropies of its logits and the
+ * tokens −2 … 3 ahead. */
+#include "audit_private.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LEAST = -2, MOST = 3, AHEADS = MOST - LEAST + 1, ROLLED = AHEADS, RULES, SEQUENCES = 3, MOST_TOKENS = 64 };
+
+/* Cross-entropy by ROLLED: one token ahead, and of the last position against the first token. */
+typedef struct scores {
+    double loss[SEQUENCES], by[SEQUENCES][RULES];
+    double limit[SEQUENCES];
+} scores;
+
+static double log_sum_exp(int n, const double *x) {
+    double most = -INFINITY, sum = 0;
+    for (int k = 0; k < n; k++) most = fmax(most, x[k]);
+    for (int k = 0; k < n; k++) sum += exp(x[k] - most);
+    return most + log(sum);
+}
+
+/* The mean over the positions whose target is in the sequence; rolled: over all, the last against the first. */
+static double cross_entropy(int V, int T, const double *logits, const int *ids, int ahead, bool rolled) {
+    double sum = 0;
+    int count = 0;
+    for (int t = 0; t < T; t++) {
+        int target = rolled ? (t + ahead) % T : t + ahead;
+        if (target < 0 || target >= T) continue;
+        const double *row = logits + (int64_t)t * V;
+        sum += log_sum_exp(V, row) - row[ids[target]];
+        count++;
+    }
+    return count > 0 ? sum / count : NAN;
+}
+
+static bool score(audit *a, int T, scores *s) {
+    int V = a->model->vocab;
+    double *logits = audit_doubles(a, (int64_t)T * V);
+    for (int n = 0; n < SEQUENCES; n++) {
+        int *ids = audit_sequence(a, n, T);
+        mg_audit_batch batch = audit_batch(a, 1, T, ids);
+        batch.n_columns = V;
+        batch.columns = NULL;
+        if (!audit_logits(a, &batch, logits) || !audit_loss(a, ids, T, &s->loss[n])) return false;
+        for (int k = 0; k < AHEADS; k++) s->by[n][k] = cross_entropy(V, T, logits, ids, LEAST + k, false);
+        s->by[n][ROLLED] = cross_entropy(V, T, logits, ids, 1, true);
+        s->limit[n] = audit_limit(a, 1, &s->loss[n]);
+    }
+    return true;
+}
+
+/* The most that the loss differs from this rule's in any sequence, as a part of what is allowed. −inf among the logits
+ * makes an infinite cross-entropy, which is nobody's loss. */
+static double deviation(const scores *s, int rule) {
+    double most = 0;
+    for (int n = 0; n < SEQUENCES; n++) {
+        double part = fabs(s->loss[n] - s->by[n][rule]) / s->limit[n];
+        most = isfinite(part) ? fmax(most, part) : INFINITY;
+    }
+    return most;
+}
+
+/* The same number times this rule's in every sequence, though those differ: a loss in bits, or a sum; or 0. */
+static double multiple_of(const scores *s, int rule) {
+    double ratio = s->loss[0] / s->by[0][rule], spread = 0;
+    for (int n = 0; n < SEQUENCES; n++) {
+        if (!(fabs(s->loss[n] - ratio * s->by[n][rule]) <= s->limit[n])) return 0;
+        spread = fmax(spread, fabs(s->by[n][rule] - s->by[0][rule]) / s->limit[n]);
+    }
+    return spread > 10 / fmin(1, ratio) && ratio > 0 ? ratio : 0;
+}
+
+static void list_rules(audit *a, const scores *s) {
+    audit_add(a, ". Its loss is %.4f; the cross-entropies of the tokens %d to %d ahead are", s->loss[0], LEAST, MOST);
+    for (int k = 0; k < AHEADS; k++) audit_add(a, "%s %.4f", k ? "," : "", s->by[0][k]);
+}
+
+static void judge_rule(audit *a, const scores *s, int rule) {
+    int ahead = rule == ROLLED ? 1 : LEAST + rule;
+    if (ahead == 1 && rule != ROLLED) {
+        audit_say(a, MG_AUDIT_PASS, "the loss %.4f is the cross-entropy of the token 1 ahead", s->loss[0]);
+        return;
+    }
+    const char *what = rule == ROLLED ? "the targets were rolled: the last position is scored against the first token"
+                       : ahead == 0   ? "the targets are not shifted"
+                       : ahead == 2   ? "the targets are shifted twice"
+                       : ahead < 0    ? "the targets are shifted the wrong way"
+                                      : "the targets are shifted three times";
+    audit_say(a, MG_AUDIT_FAIL, "the loss %.4f is the cross-entropy of the token %d ahead: %s", s->loss[0], ahead,
+              what);
+    list_rules(a, s);
+    audit_pair(a, ahead < 0 ? -ahead : 0, ahead < 0 ? 0 : ahead, 0);
+    audit_look(a,
+               "where labels are made of ids: exactly one place may shift, either the data or the loss, and what was "
+               "shifted out at the end is dropped or ignored");
+}
+
+/* The rule that fits best, and whether it is the only one: the others do not fit, or do so far worse. */
+static int find_rule(const scores *s, bool *fits, bool *alone) {
+    int rule = 0;
+    double best = INFINITY, second = INFINITY;
+    for (int k = 0; k < RULES; k++) {
+        double part = deviation(s, k);
+        if (part < best) {
+            second = best;
+            best = part;
+            rule = k;
+        } else
+            second = fmin(second, part);
+    }
+    *fits = best <= 1;
+    *alone = second > 1 || (second > 3 * best && second > 0.02);
+    return rule;
+}
+
+static void judge_multiple(audit *a, const scores *s) {
+    int rule = -1, count = 0;
+    for (int k = 0; k < RULES; k++)
+        if (multiple_of(s, k) > 0) {
+            rule = k;
+            count++;
+        }
+    if (count == 1) {
+        judge_rule(a, s, rule);
+        audit_add(a, ", times %.5g: a loss in bits, a sum, or a weight", multiple_of(s, rule));
+        return;
+    }
+    audit_say(a, MG_AUDIT_INCONCLUSIVE, "the loss is that of no token from %d to %d ahead", LEAST, MOST);
+    list_rules(a, s);
+    audit_look(a, "label smoothing, auxiliary terms, ignored positions or another reduction: offer the plain mean "
+                  "cross-entropy in nats to have its targets checked");
+}
+
+void audit_shift(audit *a) {
+    int T = a->T < MOST_TOKENS ? a->T : MOST_TOKENS;
+    if (T < 2) {
+        audit_say(a, MG_AUDIT_INCONCLUSIVE, "a sequence of one token has no target");
+        return;
+    }
+    scores s;
+    if (!score(a, T, &s)) return;
+    bool fits, alone;
+    int rule = find_rule(&s, &fits, &alone);
+    if (!fits) judge_multiple(a, &s);
+    if (fits && alone) judge_rule(a, &s, rule);
+    if (fits && !alone) {
+        audit_say(a, MG_AUDIT_INCONCLUSIVE, "several rules give this loss: the predictions are too much alike to tell");
+        list_rules(a, &s);
+        audit_look(a, "weights that are 0, or a context of too few tokens");
+    }
+}
+
+long audit_shift_calls(const audit *a) {
+    (void)a;
+    return 2 * SEQUENCES;
+}
