@@ -223,10 +223,6 @@ mg_gpt *mg_trainer_model(mg_trainer *trainer) {
     return trainer->gpt;
 }
 
-mg_tape *mg_trainer_tape(mg_trainer *trainer) {
-    return trainer->tape;
-}
-
 const mg_train_options *mg_trainer_options(const mg_trainer *trainer) {
     return &trainer->options;
 }
@@ -234,10 +230,6 @@ const mg_train_options *mg_trainer_options(const mg_trainer *trainer) {
 void mg_trainer_batch(const mg_trainer *trainer, const int **ids, const int **targets) {
     *ids = trainer->ids;
     *targets = trainer->targets;
-}
-
-const mg_corpus *mg_trainer_corpus(const mg_trainer *trainer) {
-    return trainer->corpus;
 }
 
 void mg_trainer_note_loss(mg_trainer *trainer, double validation_loss) {

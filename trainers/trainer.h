@@ -57,11 +57,9 @@ MG_API mg_status mg_trainer_evaluate(mg_trainer *trainer, mg_split split, int n_
                               mg_evaluation *evaluation, mg_error *error);
 
 MG_API mg_gpt *mg_trainer_model(mg_trainer *trainer);
-MG_API mg_tape *mg_trainer_tape(mg_trainer *trainer);                         /* empty between steps */
 MG_API const mg_train_options *mg_trainer_options(const mg_trainer *trainer); /* resolved, with the vocabulary's size */
 /* The windows of the step that was done last: batch_size * grad_accum * block_size ids and their targets. */
 MG_API void mg_trainer_batch(const mg_trainer *trainer, const int **ids, const int **targets);
-MG_API const mg_corpus *mg_trainer_corpus(const mg_trainer *trainer);
 /* Remember a validation loss; the lowest goes into checkpoints. */
 MG_API void mg_trainer_note_loss(mg_trainer *trainer, double validation_loss);
 
