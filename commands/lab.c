@@ -3,6 +3,7 @@
 #include "columns.h"
 #include "commands.h"
 #include "flags.h"
+#include "interrupt.h"
 #include "lab_private.h"
 #include "labs.h"
 #include "parallel.h"
@@ -10,6 +11,7 @@
 #include "wrap.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -121,6 +123,11 @@ static const char *data_folder(mg_lab *lab) {
     return access(installed, R_OK) == 0 ? installed : MASKGRAD_SOURCE_DATA_DIR;
 }
 
+static bool stop_asked(void *user) {
+    (void)user;
+    return mg_interrupt_asked();
+}
+
 static void set_up(mg_lab *lab, const frame_options *asked, const char *out_dir, void *own) {
     lab->settings = (lab_settings){.out_dir = out_dir,
                                    .seed = (uint64_t)asked->seed,
@@ -134,6 +141,7 @@ static void set_up(mg_lab *lab, const frame_options *asked, const char *out_dir,
                                                 .live = isatty(STDERR_FILENO) == 1,
                                                 .colour = mg_terminal_colour(),
                                                 .utf8 = mg_terminal_utf8()},
+                                   .stop = {stop_asked, NULL},
                                    .own = own};
     lab_setting(lab, "seed", "%lld", (long long)asked->seed);
     if (asked->quick) lab_setting(lab, "quick", "yes: a rougher answer");
@@ -145,9 +153,20 @@ static void set_up(mg_lab *lab, const frame_options *asked, const char *out_dir,
     mg_set_threads(asked->threads);
 }
 
+/* The checks that an interrupted lab did not reach are not in its table; this row says so to whoever counts them. */
+static void note_interruption(mg_lab *lab) {
+    lab->stopped = true;
+    lab_undecided(lab, "the lab ran to its end", NAN, "", "it was interrupted; what follows was not measured");
+}
+
 static mg_status run_and_write(mg_lab *lab, mg_error *error) {
+    mg_interrupt_watch();
     mg_status status = lab->row->run(lab, error);
-    if (status != MG_OK) return status;
+    bool collected = lab->checks.n > 0 || lab->blocks.n > 0;
+    if (status == MG_ERR_STOPPED && collected)
+        note_interruption(lab);
+    else if (status != MG_OK)
+        return status;
     lab_print_head(lab);
     MG_CHECK(lab->checks.n > 0, "lab %s checks nothing", lab->row->name);
     /* What was measured is shown even if it cannot be written. */
@@ -158,7 +177,8 @@ static mg_status run_and_write(mg_lab *lab, mg_error *error) {
     }
     lab_print_results(lab);
     if (status == MG_OK)
-        lab_print_wrapped(lab, "  The report is ", "  ", lab_format(lab, "%s/report.html", lab->settings.out_dir));
+        lab_print_wrapped(lab, lab->stopped ? "  Interrupted. What was measured is in " : "  The report is ", "  ",
+                          lab_format(lab, "%s/report.html", lab->settings.out_dir));
     fflush(stdout);
     return status;
 }
@@ -175,11 +195,10 @@ static mg_status run_alone(mg_lab *lab, mg_error *error) {
     return status;
 }
 
-/* How a lab ended: 0, 1 and 2 are the exit status (flags.h); a lab that stopped with 1 measured nothing. */
-enum { DONE = 0, CHECK_FAILED = 1, MISUSED = 2, STOPPED = 3 };
-
-static int exit_status_of(int result) {
-    return result == STOPPED ? 1 : result;
+/* The exit status (flags.h) of a lab that wrote its report. */
+static int exit_status_of(const mg_lab *lab) {
+    static const int of_verdict[LAB_N_VERDICTS] = {[LAB_PASS] = 0, [LAB_FAIL] = 1, [LAB_UNDECIDED] = 3};
+    return of_verdict[lab_verdict_of(lab)];
 }
 
 static void set_own(const lab_options *options, bool quick, void *own) {
@@ -188,13 +207,21 @@ static void set_own(const lab_options *options, bool quick, void *own) {
     if (quick) options->set_quick(own);
 }
 
+/* A run of several labs ends as the worst of them: a failure before what is only undecided. */
+static int worse(int a, int b) {
+    static const int from_bad[] = {130, 1, 2, 3, 0};
+    for (int i = 0;; i++)
+        if (a == from_bad[i] || b == from_bad[i]) return from_bad[i];
+}
+
 /* argv[0] is the lab's name. */
-static int run_lab(const lab_row *row, int argc, char **argv) {
+static lab_outcome run_lab(const lab_row *row, int argc, char **argv) {
+    lab_outcome outcome = {.row = row, .verdict = LAB_FAIL, .exit_status = 1};
     mg_error error;
     mg_lab *lab = lab_new(row, &error);
     if (!lab) {
         fprintf(stderr, "maskgrad lab %s: %s\n", row->name, error.message);
-        return STOPPED;
+        return outcome;
     }
     const mg_command_line line = {.name = lab_format(lab, "lab %s", row->name), .doc = row->question};
     frame_options asked = {.seed = DEFAULT_SEED};
@@ -213,14 +240,14 @@ static int run_lab(const lab_row *row, int argc, char **argv) {
     lab->command = command_text(lab, row->name, argc, argv);
     set_up(lab, &asked, asked.out_dir ? asked.out_dir : lab_format(lab, "runs/lab-%s", row->name), own);
 
-    int result = DONE;
     mg_status status = run_alone(lab, &error);
-    if (status != MG_OK)
-        result = mg_command_end(&line, status, &error) == MISUSED ? MISUSED : STOPPED;
-    else if (lab_n_failed(lab) > 0)
-        result = CHECK_FAILED;
+    outcome.reported = status == MG_OK;
+    outcome.stopped = lab->stopped || status == MG_ERR_STOPPED;
+    if (status == MG_OK) outcome.verdict = lab_verdict_of(lab);
+    outcome.exit_status = status == MG_OK ? exit_status_of(lab) : mg_command_end(&line, status, &error);
+    if (outcome.stopped) outcome.exit_status = 130;
     lab_free(lab);
-    return result;
+    return outcome;
 }
 
 enum { MOST_LABS = 32, MOST_WORDS = 16 };
@@ -249,18 +276,17 @@ static int run_all(int argc, char **argv) {
     if (!asked.out_dir) asked.out_dir = "runs";
     mg_error error = {0};
     mg_lab *memory = lab_new(NULL, &error);
-    const lab_row *rows[MOST_LABS];
-    int results[MOST_LABS], n = 0, worst = 0;
-    for (const lab_row *row = lab_rows; memory && row->name && n < MOST_LABS; row++, n++) {
+    lab_outcome outcomes[MOST_LABS];
+    int n = 0, worst = 0;
+    for (const lab_row *row = lab_rows; memory && row->name && n < MOST_LABS && worst != 130; row++, n++) {
         char *words[MOST_WORDS + 1];
         int used = words_for(memory, row, &asked, words);
         if (n) fputs("\n", stdout);
-        rows[n] = row;
-        results[n] = run_lab(row, used, words);
-        if (exit_status_of(results[n]) > worst) worst = exit_status_of(results[n]);
+        outcomes[n] = run_lab(row, used, words);
+        worst = worse(worst, outcomes[n].exit_status);
     }
     if (!memory || mg_make_folders(asked.out_dir, NULL, &error) != MG_OK ||
-        lab_write_index(asked.out_dir, rows, results, n, &error) != MG_OK) {
+        lab_write_index(asked.out_dir, outcomes, n, &error) != MG_OK) {
         worst = mg_command_end(&line, error.status, &error);
     } else {
         printf("\nThe index is %s/index.html\n", asked.out_dir);
@@ -303,7 +329,7 @@ static int run_command(int argc, char **argv) {
     }
     if (strcmp(argv[1], "all") == 0) return run_all(argc - 1, argv + 1);
     for (const lab_row *row = lab_rows; row->name; row++)
-        if (strcmp(argv[1], row->name) == 0) return exit_status_of(run_lab(row, argc - 1, argv + 1));
+        if (strcmp(argv[1], row->name) == 0) return run_lab(row, argc - 1, argv + 1).exit_status;
     fprintf(stderr, "maskgrad lab: there is no lab '%s'\n\n", argv[1]);
     list_labs(stderr);
     return 2;

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A verdict over what was observed and up to two numbers of the expectation. Written so that a NaN fails all of them;
- * an observed infinity does too, since no lab measures one that is right. */
-typedef bool verdict(double observed, double a, double b);
+/* What a check asks of the observed value and up to two numbers of the expectation. Written so that a NaN fails all of
+ * them; an observed infinity does too, since no lab measures one that is right. */
+typedef bool rule(double observed, double a, double b);
 
 static bool is_zero(double observed, double a, double b) {
     (void)a;
@@ -42,13 +42,15 @@ static bool is_between(double observed, double low, double high) {
     return isfinite(observed) && low <= observed && observed <= high;
 }
 
+#define NOT_MEASURED "not measured"
+
 typedef struct number_text {
     char text[40];
 } number_text;
 
 static number_text with_digits(double value, int digits) {
     number_text t;
-    if (isnan(value)) return (number_text){"not measured"};
+    if (isnan(value)) return (number_text){NOT_MEASURED};
     snprintf(t.text, sizeof t.text, "%.*g", digits, value == 0 ? 0.0 : value);
     return t;
 }
@@ -64,9 +66,21 @@ static number_text as_written(double value, int digits) {
     return with_digits(value, digits);
 }
 
+static const char *with_unit(mg_lab *lab, number_text number, const char *unit) {
+    bool bare = !*unit || strcmp(number.text, NOT_MEASURED) == 0;
+    return lab_format(lab, "%s%s%s", number.text, bare ? "" : " ", bare ? "" : unit);
+}
+
+static bool keep(mg_lab *lab, const char *name, const char *expected, const char *observed, lab_verdict verdict) {
+    lab_check *check = mg_arena_alloc(lab->arena, 1, sizeof *check, "a check");
+    *check = (lab_check){lab_format(lab, "%s", name), expected, observed, verdict};
+    lab_list_add(lab, &lab->checks, check);
+    return verdict == LAB_PASS;
+}
+
 /* The expectation reads: before, a, and if `between` is not NULL, between and b. */
-static bool judge(mg_lab *lab, const char *name, double observed, double a, double b, verdict *holds,
-                  const char *before, const char *between, const char *unit) {
+static bool judge(mg_lab *lab, const char *name, double observed, double a, double b, rule *holds, const char *before,
+                  const char *between, const char *unit) {
     bool passed = holds(observed, a, b);
     number_text o, ta, tb;
     for (int digits = 4; digits <= 17; digits++) {
@@ -77,14 +91,9 @@ static bool judge(mg_lab *lab, const char *name, double observed, double a, doub
         if (holds(strtod(o.text, NULL), strtod(ta.text, NULL), strtod(tb.text, NULL)) == passed) break;
     }
     const char *space = *unit ? " " : "";
-    lab_check *check = mg_arena_alloc(lab->arena, 1, sizeof *check, "a check");
-    check->name = lab_format(lab, "%s", name);
-    check->expected = lab_format(lab, "%s%s%s%s%s%s", before, ta.text, between ? between : "", between ? tb.text : "",
-                                 space, unit);
-    check->observed = isnan(observed) ? lab_format(lab, "%s", o.text) : lab_format(lab, "%s%s%s", o.text, space, unit);
-    check->passed = passed;
-    lab_list_add(lab, &lab->checks, check);
-    return passed;
+    const char *expected = lab_format(lab, "%s%s%s%s%s%s", before, ta.text, between ? between : "",
+                                      between ? tb.text : "", space, unit);
+    return keep(lab, name, expected, with_unit(lab, o, unit), passed ? LAB_PASS : LAB_FAIL);
 }
 
 bool lab_check_zero(mg_lab *lab, const char *name, double observed, const char *unit) {
@@ -147,28 +156,46 @@ static size_t common_length(const char *a, const char *b) {
     return n;
 }
 
-static bool keep_text_check(mg_lab *lab, const char *name, const char *expected, const char *observed, bool passed) {
-    lab_check *check = mg_arena_alloc(lab->arena, 1, sizeof *check, "a check");
-    *check = (lab_check){lab_format(lab, "%s", name), expected, observed, passed};
-    lab_list_add(lab, &lab->checks, check);
-    return passed;
-}
-
 bool lab_check_same_text(mg_lab *lab, const char *name, const char *observed, const char *expected) {
     bool passed = observed && expected && strcmp(observed, expected) == 0;
     size_t from = passed ? 0 : common_length(observed, expected);
-    return keep_text_check(lab, name, excerpt(lab, expected, from), excerpt(lab, observed, from), passed);
+    return keep(lab, name, excerpt(lab, expected, from), excerpt(lab, observed, from), passed ? LAB_PASS : LAB_FAIL);
 }
 
 bool lab_check_other_text(mg_lab *lab, const char *name, const char *observed, const char *unexpected) {
     bool passed = observed && unexpected && strcmp(observed, unexpected) != 0;
     size_t from = common_length(observed, unexpected);
     const char *expected = lab_format(lab, "not %s", excerpt(lab, unexpected, passed ? from : 0));
-    return keep_text_check(lab, name, expected, excerpt(lab, observed, passed ? from : 0), passed);
+    return keep(lab, name, expected, excerpt(lab, observed, passed ? from : 0), passed ? LAB_PASS : LAB_FAIL);
 }
 
-int lab_n_failed(const mg_lab *lab) {
-    int failed = 0;
-    for (int i = 0; i < lab->checks.n; i++) failed += !((const lab_check *)lab->checks.item[i])->passed;
-    return failed;
+/* ---- Undecided, and all together ---- */
+
+void lab_undecided(mg_lab *lab, const char *name, double observed, const char *unit, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    const char *why = lab_vformat(lab, format, arguments);
+    va_end(arguments);
+    keep(lab, name, why, with_unit(lab, with_digits(observed, 4), unit), LAB_UNDECIDED);
+}
+
+const char *const lab_verdict_names[LAB_N_VERDICTS] = {
+    [LAB_FAIL] = "fail", [LAB_PASS] = "pass", [LAB_UNDECIDED] = "undecided"};
+
+int lab_count_of(const mg_lab *lab, lab_verdict verdict) {
+    int count = 0;
+    for (int i = 0; i < lab->checks.n; i++) count += ((const lab_check *)lab->checks.item[i])->verdict == verdict;
+    return count;
+}
+
+lab_verdict lab_verdict_of(const mg_lab *lab) {
+    return lab_count_of(lab, LAB_FAIL) ? LAB_FAIL : lab_count_of(lab, LAB_UNDECIDED) ? LAB_UNDECIDED : LAB_PASS;
+}
+
+const char *lab_verdicts_in_words(mg_lab *lab) {
+    int failed = lab_count_of(lab, LAB_FAIL), undecided = lab_count_of(lab, LAB_UNDECIDED);
+    const char *words = lab_format(lab, "%d of %d checks pass", lab_count_of(lab, LAB_PASS), lab->checks.n);
+    if (failed) words = lab_format(lab, "%s, %d %s", words, failed, failed == 1 ? "fails" : "fail");
+    if (undecided) words = lab_format(lab, "%s, %d %s undecided", words, undecided, undecided == 1 ? "is" : "are");
+    return words;
 }

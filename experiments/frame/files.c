@@ -101,7 +101,7 @@ static mg_status write_summary(const mg_lab *lab, mg_error *error) {
     csv_row(out, 4, (const char *const[]){"check", "expected", "observed", "verdict"});
     for (int i = 0; i < lab->checks.n; i++) {
         const lab_check *c = lab->checks.item[i];
-        csv_row(out, 4, (const char *const[]){c->name, c->expected, c->observed, c->passed ? "pass" : "fail"});
+        csv_row(out, 4, (const char *const[]){c->name, c->expected, c->observed, lab_verdict_names[c->verdict]});
     }
     return mg_atomic_text_end(&file, error);
 }

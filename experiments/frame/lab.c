@@ -25,6 +25,11 @@ const mg_stop *lab_stop(const mg_lab *lab) {
     return lab->settings.stop.asked ? &lab->settings.stop : NULL;
 }
 
+mg_status lab_interrupted(const mg_lab *lab, mg_error *error) {
+    const mg_stop *stop = lab_stop(lab);
+    return stop && stop->asked(stop->user) ? mg_error_set(error, MG_ERR_STOPPED, "interrupted") : MG_OK;
+}
+
 void lab_list_add(mg_lab *lab, lab_list *list, void *item) {
     if (list->n == list->capacity) {
         int capacity = list->capacity ? 2 * list->capacity : 8;

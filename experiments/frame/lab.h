@@ -49,6 +49,9 @@ typedef struct lab_settings {
 const lab_settings *lab_asked(const mg_lab *lab);
 /* What to hand to work that can stop early (evaluation.h); NULL: it never has to. */
 const mg_stop *lab_stop(const mg_lab *lab);
+/* MG_ERR_STOPPED once the user has asked to stop. Ask it between two pieces of work and return it: the frame writes
+ * what the lab has collected until then, marked as incomplete. */
+mg_status lab_interrupted(const mg_lab *lab, mg_error *error);
 
 /* ---- The story ---- */
 
@@ -68,7 +71,8 @@ void lab_progress(mg_lab *lab, const char *what, long done, long total, const ch
  *
  * A verdict is computed here, from what was measured. A NaN never passes: pass NAN for what could not be measured. The
  * texts of expected and observed are made from the same numbers, with as many digits as it takes for the verdict to be
- * right about the text as well. Each returns whether it passed. `unit` may be "". */
+ * right about the text as well. Each returns whether it passed. `unit` may be "". A pass needs a control: where nothing
+ * could have been seen, the check is undecided. */
 
 bool lab_check_zero(mg_lab *lab, const char *name, double observed, const char *unit); /* exactly 0 */
 bool lab_check_below(mg_lab *lab, const char *name, double observed, double limit, const char *unit);
@@ -82,6 +86,9 @@ bool lab_check_count(mg_lab *lab, const char *name, long observed, long expected
 /* Texts are compared byte by byte; long ones are shown by their beginning. NULL is a text that was not produced. */
 bool lab_check_same_text(mg_lab *lab, const char *name, const char *observed, const char *expected);
 bool lab_check_other_text(mg_lab *lab, const char *name, const char *observed, const char *unexpected);
+/* A check that this data or this model cannot decide, whatever was observed: the text says why. */
+void lab_undecided(mg_lab *lab, const char *name, double observed, const char *unit, const char *format, ...)
+    MG_PRINTF(5, 6);
 
 /* ---- Pictures with axes ---- */
 

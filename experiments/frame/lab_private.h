@@ -19,9 +19,11 @@ typedef struct lab_pair {
     const char *name, *text;
 } lab_pair;
 
+typedef enum lab_verdict { LAB_FAIL, LAB_PASS, LAB_UNDECIDED, LAB_N_VERDICTS } lab_verdict;
+
 typedef struct lab_check {
-    const char *name, *expected, *observed;
-    bool passed;
+    const char *name, *expected, *observed; /* expected: of an undecided check, why it is */
+    lab_verdict verdict;
 } lab_check;
 
 typedef enum lab_shape { LAB_SHAPE_LINE, LAB_SHAPE_POINTS, LAB_SHAPE_BARS, LAB_SHAPE_FIT, LAB_SHAPE_LEVEL } lab_shape;
@@ -83,6 +85,7 @@ struct mg_lab {
     const char *command; /* what to type to repeat it */
     lab_list hypotheses, did, settings_used, exercises, sources, checks, blocks;
     bool begun;    /* its head was printed */
+    bool stopped;  /* the user interrupted it: what follows was not measured */
     bool pictures; /* gnuplot drew them */
     long progress_tenth;
     const char *progress_what;
@@ -90,7 +93,12 @@ struct mg_lab {
 
 mg_lab *lab_new(const lab_row *row, mg_error *error);
 void lab_free(mg_lab *lab);
-int lab_n_failed(const mg_lab *lab);
+int lab_count_of(const mg_lab *lab, lab_verdict verdict);
+/* Of all checks: fail if one fails, else undecided if one is. */
+lab_verdict lab_verdict_of(const mg_lab *lab);
+extern const char *const lab_verdict_names[LAB_N_VERDICTS]; /* "fail", "pass", "undecided" */
+/* "12 of 14 checks pass, 1 fails, 1 is undecided". */
+const char *lab_verdicts_in_words(mg_lab *lab);
 void lab_list_add(mg_lab *lab, lab_list *list, void *item);
 void lab_add_block(mg_lab *lab, lab_block block);
 char *lab_format(mg_lab *lab, const char *format, ...) MG_PRINTF(2, 3);
@@ -154,7 +162,14 @@ void lab_heat_plot(FILE *pipe, const lab_heatmap *map, bool png);
 /* report.c */
 mg_status lab_write_report(mg_lab *lab, mg_error *error);
 void lab_html(FILE *out, const char *text); /* escaped */
-mg_status lab_write_index(const char *out_dir, const lab_row *const *rows, const int *statuses, int n, mg_error *error);
+/* How one lab of several ended. */
+typedef struct lab_outcome {
+    const lab_row *row;
+    lab_verdict verdict;
+    bool stopped, reported; /* interrupted; wrote its report */
+    int exit_status;
+} lab_outcome;
+mg_status lab_write_index(const char *out_dir, const lab_outcome *outcomes, int n, mg_error *error);
 /* report_style.c */
 extern const char lab_report_style[], lab_report_style_elsewhere[]; /* on a screen; on a phone and on paper */
 

@@ -73,6 +73,8 @@ static void write_done(FILE *out, const mg_lab *lab) {
     fputs("</section>\n", out);
 }
 
+static const char *const verdict_signs[LAB_N_VERDICTS] = {[LAB_FAIL] = "✗", [LAB_PASS] = "✓", [LAB_UNDECIDED] = "?"};
+
 static void write_checks(FILE *out, const mg_lab *lab) {
     fputs("<section>\n<h2>Expected and observed</h2>\n<div class=\"scroll\"><table class=\"checks\">\n"
           "<thead><tr><th>Check</th><th>Expected</th><th>Observed</th><th>Verdict</th></tr></thead>\n<tbody>\n",
@@ -81,10 +83,11 @@ static void write_checks(FILE *out, const mg_lab *lab) {
         const lab_check *c = lab->checks.item[i];
         fputs("<tr>", out);
         element(out, "td", c->name);
-        element(out, "td data-label=\"expected\"", c->expected);
+        element(out, c->verdict == LAB_UNDECIDED ? "td data-label=\"undecided\"" : "td data-label=\"expected\"",
+                c->expected);
         element(out, "td data-label=\"observed\"", c->observed);
-        fprintf(out, "<td><span class=\"%s\">%s</span></td></tr>\n", c->passed ? "pass" : "fail",
-                c->passed ? "✓ pass" : "✗ fail");
+        fprintf(out, "<td><span class=\"%s\">%s %s</span></td></tr>\n", lab_verdict_names[c->verdict],
+                verdict_signs[c->verdict], lab_verdict_names[c->verdict]);
     }
     fputs("</tbody>\n</table></div>\n</section>\n", out);
 }
@@ -176,12 +179,14 @@ mg_status lab_write_report(mg_lab *lab, mg_error *error) {
     mg_status status = lab_create(lab, "report", "html", &file, error);
     if (status != MG_OK) return status;
     FILE *out = file.out;
-    int failed = lab_n_failed(lab);
+    lab_verdict verdict = lab_verdict_of(lab);
     begin_page(out, lab_format(lab, "maskgrad lab %s", lab->row->name));
     element(out, "p class=\"over\"", lab_format(lab, "maskgrad lab %s", lab->row->name));
     element(out, "h1", lab->row->question);
-    fprintf(out, "<p class=\"sum\"><span class=\"%s\">%s %d of %d checks pass</span></p>\n", failed ? "fail" : "pass",
-            failed ? "✗" : "✓", lab->checks.n - failed, lab->checks.n);
+    fprintf(out, "<p class=\"sum\"><span class=\"%s\">%s %s</span></p>\n", lab_verdict_names[verdict],
+            verdict_signs[verdict], lab_verdicts_in_words(lab));
+    if (lab->stopped)
+        element(out, "p class=\"note\"", "This lab was interrupted: what it had measured until then is below.");
     write_list(out, "Hypotheses", "ol", &lab->hypotheses);
     write_done(out, lab);
     write_checks(out, lab);
@@ -192,8 +197,7 @@ mg_status lab_write_report(mg_lab *lab, mg_error *error) {
     return mg_atomic_text_end(&file, error);
 }
 
-mg_status lab_write_index(const char *out_dir, const lab_row *const *rows, const int *statuses, int n,
-                          mg_error *error) {
+mg_status lab_write_index(const char *out_dir, const lab_outcome *outcomes, int n, mg_error *error) {
     mg_lab folder = {.settings.out_dir = out_dir};
     mg_atomic_text file;
     mg_status status = lab_create(&folder, "index", "html", &file, error);
@@ -203,14 +207,17 @@ mg_status lab_write_index(const char *out_dir, const lab_row *const *rows, const
     fputs("<p class=\"over\">maskgrad</p>\n<h1>The labs</h1>\n<ul class=\"labs\">\n", out);
     for (int i = 0; i < n; i++) {
         fputs("<li>", out);
-        if (statuses[i] == 0 || statuses[i] == 1) fprintf(out, "<a href=\"lab-%s/report.html\">", rows[i]->name);
-        element(out, "strong", rows[i]->name);
-        element(out, "span class=\"question\"", rows[i]->question);
-        if (statuses[i] == 0 || statuses[i] == 1) fputs("</a>", out);
-        fprintf(out, "<span class=\"%s\">%s</span></li>\n", statuses[i] == 0 ? "pass" : "fail",
-                statuses[i] == 0   ? "✓ every check passes"
-                : statuses[i] == 1 ? "✗ a check fails"
-                                   : "✗ stopped");
+        const lab_outcome *o = &outcomes[i];
+        if (o->reported) fprintf(out, "<a href=\"lab-%s/report.html\">", o->row->name);
+        element(out, "strong", o->row->name);
+        element(out, "span class=\"question\"", o->row->question);
+        if (o->reported) fputs("</a>", out);
+        fprintf(out, "<span class=\"%s\">%s %s</span></li>\n", lab_verdict_names[o->verdict], verdict_signs[o->verdict],
+                o->stopped                    ? "interrupted"
+                : !o->reported                ? "did not finish"
+                : o->verdict == LAB_PASS      ? "every check passes"
+                : o->verdict == LAB_UNDECIDED ? "a check is undecided"
+                                              : "a check fails");
     }
     fputs("</ul>\n", out);
     end_page(out);

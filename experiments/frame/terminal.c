@@ -100,21 +100,22 @@ void lab_print_head(mg_lab *lab) {
 }
 
 static void print_checks(mg_lab *lab) {
+    static const struct {
+        const char *word, *colour, *expected;
+    } marks[LAB_N_VERDICTS] = {[LAB_PASS] = {"pass", "\033[32m", "          expected "},
+                               [LAB_FAIL] = {"FAIL", "\033[1;31m", "          expected "},
+                               [LAB_UNDECIDED] = {"?   ", "\033[33m", "          undecided: "}};
     heading(lab, "Checks");
     for (int i = 0; i < lab->checks.n; i++) {
         const lab_check *c = lab->checks.item[i];
-        const char *colour = "", *end = "";
-        if (lab->settings.terminal.colour) {
-            colour = c->passed ? "\033[32m" : "\033[1;31m";
-            end = "\033[0m";
-        }
-        const char *verdict = lab_format(lab, "  %s%s%s  ", colour, c->passed ? "pass" : "FAIL", end);
+        bool colour = lab->settings.terminal.colour;
+        const char *verdict = lab_format(lab, "  %s%s%s  ", colour ? marks[c->verdict].colour : "",
+                                         marks[c->verdict].word, colour ? "\033[0m" : "");
         lab_print_wrapped(lab, verdict, "        ", c->name);
-        lab_print_wrapped(lab, "          expected ", "                   ", c->expected);
+        lab_print_wrapped(lab, marks[c->verdict].expected, "                   ", c->expected);
         lab_print_wrapped(lab, "          observed ", "                   ", c->observed);
     }
-    int failed = lab_n_failed(lab);
-    printf("\n  %d of %d checks pass.\n", lab->checks.n - failed, lab->checks.n);
+    printf("\n  %s.\n", lab_verdicts_in_words(lab));
 }
 
 enum { MOST_CELLS_OF_A_ROW = 32, LEAST_TEXT = 8 };

@@ -217,7 +217,8 @@ static void measure(mg_lab *lab, study *s, const double *base, outcome *o) {
     o->other_road = other_road(lab, s, o->removal, loss);
 }
 
-static outcome *measure_all(mg_lab *lab, study *s, const double *base, int *n_outcomes) {
+static mg_status measure_all(mg_lab *lab, study *s, const double *base, outcome **outcomes, int *n_outcomes,
+                             mg_error *error) {
     const mg_gpt_config *c = s->config;
     int n = c->n_layer * (2 + c->n_head), k = 0;
     outcome *all = mg_arena_alloc(lab->arena, (size_t)n, sizeof *all, "removals");
@@ -228,11 +229,14 @@ static outcome *measure_all(mg_lab *lab, study *s, const double *base, int *n_ou
                           : head == ALL_HEADS ? lab_format(lab, "heads %d.*", layer)
                                               : lab_format(lab, "head %d.%d", layer, head);
             lab_progress(lab, "removing", k, n, "%s", all[k].name);
+            mg_status status = lab_interrupted(lab, error);
+            if (status) return status;
             measure(lab, s, base, &all[k]);
         }
     lab_progress(lab, "removing", n, n, "all");
+    *outcomes = all;
     *n_outcomes = n;
-    return all;
+    return MG_OK;
 }
 
 /* ---- Pictures ---- */
@@ -378,14 +382,17 @@ static mg_status measure_subject(mg_lab *lab, lab_subject *subject, mg_error *er
     set_up(lab, subject, &texts, &s);
     double *base = lab_numbers(lab, texts.n);
     losses(&s, (removal){-1, -1}, base);
+    outcome *all;
     int n_outcomes;
-    outcome *all = measure_all(lab, &s, base, &n_outcomes);
-    check_all(lab, &s, all, n_outcomes, base);
-    show_losses(lab, all, n_outcomes);
-    show_maps(lab, &s, all, n_outcomes);
-    show_table(lab, &s, all, n_outcomes, lab_mean_of(texts.n, base).mean);
+    status = measure_all(lab, &s, base, &all, &n_outcomes, error);
+    if (!status) {
+        check_all(lab, &s, all, n_outcomes, base);
+        show_losses(lab, all, n_outcomes);
+        show_maps(lab, &s, all, n_outcomes);
+        show_table(lab, &s, all, n_outcomes, lab_mean_of(texts.n, base).mean);
+    }
     mg_tape_free(s.tape);
-    return MG_OK;
+    return status;
 }
 
 mg_status lab_ablation(mg_lab *lab, mg_error *error) {

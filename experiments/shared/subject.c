@@ -97,17 +97,18 @@ static mg_status write_texts(mg_lab *lab, lab_subject *s, lab_text_set *texts, m
     int *written = mg_arena_alloc(lab->arena, (size_t)T + 1, sizeof *written, "a lab's texts");
     int start = s->tokenizer ? mg_tokenizer_start_id(s->tokenizer) : 0;
     mg_generator_prompt(generator, &start, 1);
-    for (int i = 0; i < texts->n; i++) {
+    for (int i = 0; i < texts->n && !status; i++) {
         collector c = {written, 0};
         lab_progress(lab, "writing", i, texts->n, "texts");
         mg_generate(generator, &(mg_sampler){.temperature = 1, .top_p = 1}, lab_asked(lab)->seed, (uint32_t)i, T + 1,
                     collect, &c);
         memcpy(texts->ids + (ptrdiff_t)i * T, written, (size_t)T * sizeof *written);
         memcpy(texts->targets + (ptrdiff_t)i * T, written + 1, (size_t)T * sizeof *written);
+        status = lab_interrupted(lab, error);
     }
     lab_progress(lab, "writing", texts->n, texts->n, "texts");
     mg_generator_free(generator);
-    return MG_OK;
+    return status;
 }
 
 mg_status lab_subject_texts(mg_lab *lab, lab_subject *s, int n, int T, lab_text_set *texts, mg_error *error) {

@@ -164,28 +164,6 @@ static void show_progress(mg_lab *lab, const lab_training *t, int step) {
                  low == high ? "" : lab_format(lab, " (%s)", highest->name));
 }
 
-mg_status lab_train(mg_lab *lab, lab_training *t, const mg_corpus *corpus, const mg_run_options *run, mg_error *error) {
-    mg_status status = set_up(lab, t, corpus, run, error);
-    for (int step = 0; status == MG_OK && step <= t->n_steps; step++) {
-        if (step % 20 == 0 || step == t->n_steps) show_progress(lab, t, step);
-        if (step % run->eval_interval == 0 || step == t->n_steps)
-            status = evaluate(lab, t, step, run->eval_iters, error);
-        if (status == MG_OK && step < t->n_steps) status = one_step(t, step, error);
-    }
-    return status;
-}
-
-void lab_training_free(lab_training *t) {
-    for (int i = 0; i < t->n_variants; i++) {
-        mg_trainer_free(t->variant[i].trainer);
-        t->variant[i].trainer = NULL;
-    }
-}
-
-double lab_collapsed(double last, ptrdiff_t T) {
-    return fmax(0.1, 2 * last / (double)T);
-}
-
 /* Means over windows of `width` steps, at the windows' middles. Returns how many. */
 static int smooth(int n, const double *y, int width, double *x_out, double *y_out) {
     int count = 0;
@@ -212,4 +190,40 @@ lab_figure *lab_training_figure(mg_lab *lab, const lab_training *t, const char *
                    v->validation);
     }
     return figure;
+}
+
+/* What an interrupted training has to show: the curves until then. */
+static void show_unfinished(mg_lab *lab, lab_training *t, int steps_done) {
+    int planned = t->n_steps;
+    t->n_steps = steps_done;
+    if (steps_done == 0) return;
+    lab_figure *figure = lab_training_figure(lab, t, "unfinished", "The losses until the interruption");
+    lab_figure_end(figure, "Training was interrupted after %d of %s.", steps_done, mg_count(planned, "step").text);
+}
+
+mg_status lab_train(mg_lab *lab, lab_training *t, const mg_corpus *corpus, const mg_run_options *run, mg_error *error) {
+    mg_status status = set_up(lab, t, corpus, run, error);
+    int step = 0;
+    while (status == MG_OK) {
+        if (step % 20 == 0 || step == t->n_steps) show_progress(lab, t, step);
+        if (step % run->eval_interval == 0 || step == t->n_steps)
+            status = evaluate(lab, t, step, run->eval_iters, error);
+        if (status || step == t->n_steps) break;
+        status = lab_interrupted(lab, error);
+        if (!status) status = one_step(t, step, error);
+        if (!status) step++;
+    }
+    if (status == MG_ERR_STOPPED) show_unfinished(lab, t, step);
+    return status;
+}
+
+void lab_training_free(lab_training *t) {
+    for (int i = 0; i < t->n_variants; i++) {
+        mg_trainer_free(t->variant[i].trainer);
+        t->variant[i].trainer = NULL;
+    }
+}
+
+double lab_collapsed(double last, ptrdiff_t T) {
+    return fmax(0.1, 2 * last / (double)T);
 }

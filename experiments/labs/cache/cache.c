@@ -266,7 +266,7 @@ mg_status lab_cache(mg_lab *lab, mg_error *error) {
         if (!trained) mg_gpt_set_lookahead(masked.gpt, 0);
         status = same_logits(lab, &masked, error);
     }
-    if (!status) lab_cache_cost(lab, &masked);
+    if (!status) status = lab_cache_cost(lab, &masked, error);
     if (!status) status = lab_cache_unmasked(lab, &masked, trained ? &unmasked : &masked, error);
     lab_subject_close(&masked);
     lab_subject_close(&unmasked);

@@ -6,7 +6,7 @@
 
 /* lab_cache.c: the same logits, whatever the chunks; and how many bytes it takes. */
 /* lab_cache_cost.c: scores counted and time measured against the position. */
-void lab_cache_cost(mg_lab *lab, lab_subject *subject);
+mg_status lab_cache_cost(mg_lab *lab, lab_subject *subject, mg_error *error);
 /* lab_cache_unmasked.c: why a model without the mask cannot have a cache. `masked` and `unmasked` may be one subject: a
  * checkpoint, of which the mask is put on and taken off. */
 mg_status lab_cache_unmasked(mg_lab *lab, lab_subject *masked, lab_subject *unmasked, mg_error *error);

@@ -74,7 +74,7 @@ static void time_token(const stand *s, int way, int n, int repeats, cost *c) {
     }
 }
 
-static void measure(mg_lab *lab, const stand *s, int longest, cost *costs) {
+static mg_status measure(mg_lab *lab, const stand *s, int longest, cost *costs, mg_error *error) {
     /* A large model's times are long, and need fewer repeats to stand out. */
     bool few = lab_asked(lab)->quick || lab_asked(lab)->checkpoint;
     for (int i = 0; i < POINTS; i++) {
@@ -82,12 +82,15 @@ static void measure(mg_lab *lab, const stand *s, int longest, cost *costs) {
         int n = (int)lround(longest * pow(16, (i + 1.0) / POINTS - 1));
         costs[i].n = n = n < 1 ? 1 : n;
         lab_progress(lab, "measuring", i, POINTS, "token %d", n);
+        mg_status status = lab_interrupted(lab, error);
+        if (status) return status;
         for (int way = 0; way < 2; way++) {
             costs[i].scores[way] = count_scores(s, way, n);
             time_token(s, way, n, (few ? 7 : 21) * (way == CACHED ? 10 : 1), &costs[i]);
         }
     }
     lab_progress(lab, "measuring", POINTS, POINTS, "done");
+    return MG_OK;
 }
 
 typedef struct exponents {
@@ -145,15 +148,16 @@ static void check_counts(mg_lab *lab, const mg_gpt_config *c, const cost *costs,
     lab_check_between(lab, "scores for the n-th token, without: exponent of n", counted.plain, 1.75, 2, "");
 }
 
-static void run(mg_lab *lab, stand *s, int longest, bool own) {
+static mg_status run(mg_lab *lab, stand *s, int longest, bool own, mg_error *error) {
     const mg_gpt_config *c = mg_gpt_get_config(s->gpt);
     cost costs[POINTS];
     /* On one thread: on several, waiting for each other is part of the time of a short token. */
     int threads = mg_threads();
     mg_set_threads(1);
     fill_with_zeros(s->cache);
-    measure(lab, s, longest, costs);
+    mg_status status = measure(lab, s, longest, costs, error);
     mg_set_threads(threads);
+    if (status) return status;
     exponents counted = picture(
         lab, costs, offsetof(cost, scores), "scores", "Scores computed for the n-th token", "scores",
         "Counted, not estimated: places of the captured maps that were written. With the cache one row of n, "
@@ -173,24 +177,25 @@ static void run(mg_lab *lab, stand *s, int longest, bool own) {
              "attention %.2f and %.2f; time of the whole token %.2f and %.2f.",
              costs[0].n, costs[POINTS - 1].n, counted.cached, counted.plain, attention.cached, attention.plain,
              whole.cached, whole.plain);
-    if (!own) return;
+    if (!own) return MG_OK;
     lab_check_above(lab, "time of attention: exponent without the cache minus exponent with",
                     attention.plain - attention.cached, 0.3, "");
     lab_check_above(lab, lab_format(lab, "token %d: how many times faster with the cache", longest),
                     costs[POINTS - 1].seconds[PLAIN] / costs[POINTS - 1].seconds[CACHED], 5, "times");
+    return MG_OK;
 }
 
 /* What the weights are does not matter to the cost, but how long the context is does: the small model of the other
  * parts has too short a one, so an untrained model stands in. A checkpoint is measured itself, as far as it goes. */
-void lab_cache_cost(mg_lab *lab, lab_subject *subject) {
+mg_status lab_cache_cost(mg_lab *lab, lab_subject *subject, mg_error *error) {
     bool own = !lab_asked(lab)->checkpoint;
     mg_gpt *untrained = NULL;
-    mg_error error;
     if (own) {
         mg_gpt_config config = mg_gpt_defaults();
         config.block_size = 1024;
         config.vocab_size = 64;
-        MG_CHECK(mg_gpt_new(&untrained, &config, false, &error) == MG_OK, "%s", error.message);
+        mg_status status = mg_gpt_new(&untrained, &config, false, error);
+        if (status) return status;
         mg_gpt_init(untrained, lab_asked(lab)->seed);
         char words[128];
         mg_model_words(&config, words, sizeof words);
@@ -201,13 +206,14 @@ void lab_cache_cost(mg_lab *lab, lab_subject *subject) {
     int longest = c->block_size;
     while ((double)c->n_layer * c->n_head * longest * longest > MOST_SCORES) longest /= 2;
     if (!own && lab_subject_affords(subject, 64, longest) < 64 && longest > 64) longest = 64;
-    MG_CHECK(mg_kv_cache_new(&s.cache, s.gpt, &error) == MG_OK, "%s", error.message);
+    mg_status status = mg_kv_cache_new(&s.cache, s.gpt, error);
     s.map = mg_arena_alloc(lab->arena, (size_t)c->n_layer * (size_t)c->n_head * (size_t)longest * (size_t)longest,
                            sizeof(mg_real), "maps");
     s.ids = mg_arena_alloc(lab->arena, (size_t)longest, sizeof *s.ids, "ids");
     for (int i = 0; i < longest; i++) s.ids[i] = i % c->vocab_size;
-    run(lab, &s, longest, own);
+    if (!status) status = run(lab, &s, longest, own, error);
     mg_kv_cache_free(s.cache);
     mg_tape_free(s.tape);
     mg_gpt_free(untrained);
+    return status;
 }

@@ -44,14 +44,15 @@ static mg_status write_samples(mg_lab *lab, mg_trainer *trainer, const mg_corpus
     if (status) return status;
     int start = mg_tokenizer_start_id(corpus->tokenizer);
     mg_generator_prompt(generator, &start, 1);
-    for (uint32_t sample = 0; sample < SAMPLES; sample++) {
+    for (uint32_t sample = 0; sample < SAMPLES && !status; sample++) {
         collector c = {w->ids + sample * w->length, 0};
         mg_generate(generator, &(mg_sampler){.temperature = TEMPERATURE, .top_p = 1}, lab_asked(lab)->seed, sample,
                     w->length, collect, &c);
         if (sample % 8 == 7) lab_progress(lab, "writing", sample + 1, SAMPLES, "texts");
+        status = lab_interrupted(lab, error);
     }
     mg_generator_free(generator);
-    return MG_OK;
+    return status;
 }
 
 /* ---- Judged by the grammar ---- */

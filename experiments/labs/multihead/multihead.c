@@ -117,7 +117,6 @@ static void wiring(mg_lab *lab) {
 /* ---- All of it ---- */
 
 mg_status lab_multihead(mg_lab *lab, mg_error *error) {
-    (void)error;
     lab_hypothesis(lab,
                    "Before W^O, a head's output depends on its own slice of q, k and v and on nothing else; after it, "
                    "on all.");
@@ -137,6 +136,5 @@ mg_status lab_multihead(mg_lab *lab, mg_error *error) {
                "Elhage et al. 2021, A mathematical framework for transformer circuits: heads are independent and add "
                "up.");
     wiring(lab);
-    lab_multihead_task(lab);
-    return MG_OK;
+    return lab_multihead_task(lab, error);
 }

@@ -5,6 +5,6 @@
 #include "lab.h"
 
 /* One layer of attention without anything around it, trained with one head and with several (lab_multihead_task.c). */
-void lab_multihead_task(mg_lab *lab);
+mg_status lab_multihead_task(mg_lab *lab, mg_error *error);
 
 #endif

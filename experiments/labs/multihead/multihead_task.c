@@ -56,17 +56,17 @@ static int specs_of(const variant *v, mg_param_spec *specs) {
 
 /* Unit variance of everything that is computed: N(0, 1/rows) for matrices, N(0, 1/2) for the two embeddings that add
  * up. A stream a parameter's place in the table, so that variants begin alike where they have the same parameters. */
-static void init(const mg_lab *lab, variant *v) {
+static mg_status init(const mg_lab *lab, variant *v, mg_error *error) {
     mg_param_spec specs[8];
     int n = specs_of(v, specs);
-    mg_error error;
-    MG_CHECK(mg_params_init(&v->params, n, specs, true, &error) == MG_OK, "%s", error.message);
-    for (int i = 0; i < n; i++) {
+    mg_status status = mg_params_init(&v->params, n, specs, true, error);
+    for (int i = 0; i < n && !status; i++) {
         mg_tensor *x = &v->params.param[i].tensor;
         double std = i < 2 ? sqrt(0.5) : 1 / sqrt((double)x->dim[0]);
         mg_rng rng = {lab_asked(lab)->seed, MG_STREAM_LAB, 100 + (uint32_t)i};
         for (ptrdiff_t k = 0; k < mg_size(x); k++) x->data[k] = (mg_real)(std * mg_rng_normal(rng, (uint64_t)k));
     }
+    return status;
 }
 
 static mg_tensor *parameter(variant *v, const char *name) {
@@ -110,15 +110,16 @@ enum { TRAINING = 1000, EVALUATION = 1000000 }; /* streams of batches */
 
 /* ---- Training and evaluation ---- */
 
-static void train(mg_lab *lab, variant *v, int steps) {
-    init(lab, v);
+static mg_status train(mg_lab *lab, variant *v, int steps, mg_error *error) {
+    mg_status status = init(lab, v, error);
+    if (status) return status;
     mg_adamw adamw;
-    mg_error error;
-    MG_CHECK(mg_adamw_init(&adamw, &v->params, 0.9, 0.99, 0, &error) == MG_OK, "%s", error.message);
+    status = mg_adamw_init(&adamw, &v->params, 0.9, 0.99, 0, error);
+    if (status) return status;
     mg_lr_schedule schedule = {.lr = 3e-3, .min_lr = 3e-4, .warmup_iters = 20, .decay_iters = steps};
     mg_tape *tape = mg_tape_new(NULL);
     MG_CHECK(tape, "no memory for a tape");
-    for (int step = 0; step < steps; step++) {
+    for (int step = 0; step < steps && !status; step++) {
         batch b;
         draw(lab, TRAINING, step, &b);
         mg_tensor *loss = mg_cross_entropy(tape, forward(v, tape, b.ids, NULL), b.targets, -1, NULL);
@@ -126,9 +127,11 @@ static void train(mg_lab *lab, variant *v, int steps) {
         v->curve[step * CURVE / steps] += (double)loss->data[0] * CURVE / steps;
         mg_adamw_step(&adamw, &v->params, mg_lr_at(&schedule, step), mg_clip_scale(mg_params_grad_norm(&v->params), 1));
         mg_tape_reset(tape);
+        status = lab_interrupted(lab, error);
     }
     mg_tape_free(tape);
     mg_adamw_free(&adamw);
+    return status;
 }
 
 /* The share of the questions whose right answer has the largest logit. */
@@ -245,9 +248,24 @@ static void check(mg_lab *lab, variant *v) {
                     (v[ONE].loss.mean - v[TWO].loss.mean) / error, 10, "s.e.");
 }
 
+static void show_all(mg_lab *lab, variant *v, int steps) {
+    lab_progress(lab, "training", N_VARIANTS, N_VARIANTS, "done");
+    check(lab, v);
+    show_curves(lab, v, steps);
+    show_maps(lab, &v[ONE], &v[TWO]);
+    show_table(lab, v);
+    lab_note(lab,
+             "Without W^O the losses differ from those with it by %+.4f (one head), %+.4f (two) and %+.4f (four): the "
+             "reader that follows is linear itself. One head ends at %.4f; with an MLP behind it at %.4f, with "
+             "positions in its values at %.4f.",
+             v[ONE_BARE].loss.mean - v[ONE].loss.mean, v[TWO_BARE].loss.mean - v[TWO].loss.mean,
+             v[FOUR_BARE].loss.mean - v[FOUR].loss.mean, v[ONE].loss.mean, v[ONE_MLP].loss.mean,
+             v[ONE_PLACED].loss.mean);
+}
+
 /* ---- All of it ---- */
 
-void lab_multihead_task(mg_lab *lab) {
+mg_status lab_multihead_task(mg_lab *lab, mg_error *error) {
     int steps = lab_asked(lab)->quick ? 400 : 1200;
     variant v[N_VARIANTS] = {
         [ONE] = {"1 head", LAB_UNMASKED, 1, true, false},
@@ -268,22 +286,13 @@ void lab_multihead_task(mg_lab *lab) {
     lab_setting(lab, "task", "%d symbols drawn uniformly, windows of %d, questions from position %d on", M, T,
                 MOST_BACK);
     lab_setting(lab, "model", "width %d, batches of %d windows, %d steps, AdamW at 3e-3", C, B, steps);
-    for (int i = 0; i < N_VARIANTS; i++) {
+    mg_status status = MG_OK;
+    for (int i = 0; i < N_VARIANTS && !status; i++) {
         lab_progress(lab, "training", i, N_VARIANTS, "%s", v[i].name);
-        train(lab, &v[i], steps);
-        evaluate(lab, &v[i]);
+        status = train(lab, &v[i], steps, error);
+        if (!status) evaluate(lab, &v[i]);
     }
-    lab_progress(lab, "training", N_VARIANTS, N_VARIANTS, "done");
-    check(lab, v);
-    show_curves(lab, v, steps);
-    show_maps(lab, &v[ONE], &v[TWO]);
-    show_table(lab, v);
-    lab_note(lab,
-             "Without W^O the losses differ from those with it by %+.4f (one head), %+.4f (two) and %+.4f (four): the "
-             "reader that follows is linear itself. One head ends at %.4f; with an MLP behind it at %.4f, with "
-             "positions in its values at %.4f.",
-             v[ONE_BARE].loss.mean - v[ONE].loss.mean, v[TWO_BARE].loss.mean - v[TWO].loss.mean,
-             v[FOUR_BARE].loss.mean - v[FOUR].loss.mean, v[ONE].loss.mean, v[ONE_MLP].loss.mean,
-             v[ONE_PLACED].loss.mean);
+    if (!status) show_all(lab, v, steps);
     for (int i = 0; i < N_VARIANTS; i++) mg_params_free(&v[i].params);
+    return status;
 }

@@ -22,7 +22,7 @@ static void nothing_unmeasured_passes(void **state) {
         assert_false(lab_check_between(lab, "between", x, -INFINITY, INFINITY, ""));
         assert_false(lab_check_below(lab, "below it", 1, NAN, ""));
     }
-    assert_int_equal(lab_n_failed(lab), lab->checks.n);
+    assert_int_equal(lab_count_of(lab, LAB_FAIL), lab->checks.n);
     lab_check_below(lab, "loss", NAN, 1, "nats");
     assert_string_equal(last_check(lab)->observed, "not measured");
     assert_false(lab_check_same_text(lab, "text", NULL, "a"));
@@ -94,12 +94,32 @@ static void texts_are_compared_whole(void **state) {
     remove_lab(lab);
 }
 
+/* Undecided is neither: it counts as no pass, and a failure beside it still decides. */
+static void undecided_is_no_pass(void **state) {
+    (void)state;
+    char folder[64];
+    mg_lab *lab = lab_for_test(folder);
+    lab_check_below(lab, "loss", 1, 2, "nats");
+    assert_int_equal(lab_verdict_of(lab), LAB_PASS);
+    assert_string_equal(lab_verdicts_in_words(lab), "1 of 1 checks pass");
+    lab_undecided(lab, "learned", 4.175, "nats", "a text of %d symbols", 4);
+    assert_string_equal(last_check(lab)->expected, "a text of 4 symbols");
+    assert_string_equal(last_check(lab)->observed, "4.175 nats");
+    assert_int_equal(lab_verdict_of(lab), LAB_UNDECIDED);
+    assert_string_equal(lab_verdicts_in_words(lab), "1 of 2 checks pass, 1 is undecided");
+    lab_undecided(lab, "nothing", NAN, "nats", "nothing flows");
+    assert_string_equal(last_check(lab)->observed, "not measured");
+    lab_check_below(lab, "loss", 3, 2, "nats");
+    assert_int_equal(lab_verdict_of(lab), LAB_FAIL);
+    assert_string_equal(lab_verdicts_in_words(lab), "1 of 4 checks pass, 1 fails, 2 are undecided");
+    remove_lab(lab);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_unmeasured_passes),
-        cmocka_unit_test(verdicts_at_their_limits),
-        cmocka_unit_test(texts_say_the_verdict),
-        cmocka_unit_test(texts_are_compared_whole),
+        cmocka_unit_test(nothing_unmeasured_passes), cmocka_unit_test(verdicts_at_their_limits),
+        cmocka_unit_test(texts_say_the_verdict),     cmocka_unit_test(texts_are_compared_whole),
+        cmocka_unit_test(undecided_is_no_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
