@@ -3,6 +3,7 @@
 #include "columns.h"
 #include "commands.h"
 #include "error.h"
+#include "startup.h"
 #include "wrap.h"
 
 #include <errno.h>
@@ -86,6 +87,7 @@ static void print_commands(FILE *out) {
 }
 
 int main(int argc, char **argv) {
+    mg_startup();
     mg_set_failure_handler(fail, NULL);
     watch_output();
     signal(SIGXFSZ, SIG_IGN); /* a file that grows beyond the limit is an error like a full disk, told by name */

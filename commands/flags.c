@@ -182,12 +182,18 @@ static void add_tables(parser *p, const mg_flag_table *tables) {
         }
 }
 
-/* argp breaks lines at its own right margin, which is told by the environment alone; what the user says there stays. */
+/* argp breaks lines at its own right margin, which only the environment can set. Where a word is wider than the line it
+ * reads, and sometimes writes, past the end of its buffer: no width below that of our words reaches it, nor one that
+ * the user's environment sets. */
 static void set_help_width(void) {
+    enum { NARROWEST = 40 };
     int columns = mg_columns(stdout);
     char format[64];
-    snprintf(format, sizeof format, "rmargin=%d,opt-doc-col=10,usage-indent=4", columns - 1);
-    if (columns < LAB_COLUMNS) setenv("ARGP_HELP_FMT", format, 0);
+    unsetenv("ARGP_HELP_FMT");
+    if (columns >= LAB_COLUMNS) return;
+    snprintf(format, sizeof format, "rmargin=%d,opt-doc-col=10,usage-indent=4",
+             (columns < NARROWEST ? NARROWEST : columns) - 1);
+    setenv("ARGP_HELP_FMT", format, 1);
 }
 
 int mg_flags_parse(const mg_command_line *line, const mg_flag_table *tables, int argc, char **argv,

@@ -55,7 +55,7 @@ MG_NORETURN void mg_usage_error(const mg_command_line *line, const char *format,
  *     2    a usage error: an unknown flag, a value out of range, or values and files that do not fit together, such as
  *          data that is too short for the block size (MG_ERR_INPUT)
  *     3    undecided: no check failed, but the data or the model leave one open (labs)
- *     130  interrupted, after saving
+ *     130  interrupted, after saving: by a signal, or because nobody reads the output any more (train | head)
  *
  * This is what a status of the library makes of it: 0, 1 or 2. */
 int mg_exit_status(mg_status status);

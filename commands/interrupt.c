@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t asked;
+static volatile sig_atomic_t asked, reader_is_gone;
 
 static void ask(int signal_number) {
     (void)signal_number;
@@ -17,15 +17,26 @@ static void ask(int signal_number) {
     errno = held;
 }
 
+static void lose_reader(int signal_number) {
+    (void)signal_number;
+    reader_is_gone = asked = 1; /* the write fails with EPIPE, and main tells of it */
+}
+
 void mg_interrupt_watch(void) {
     struct sigaction action = {.sa_handler = ask, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    struct sigaction inherited;
+    struct sigaction pipe = {.sa_handler = lose_reader, .sa_flags = SA_RESTART}, inherited;
+    sigemptyset(&pipe.sa_mask);
+    sigaction(SIGPIPE, &pipe, NULL);
     if (sigaction(SIGHUP, NULL, &inherited) == 0 && inherited.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, NULL);
 }
 
 bool mg_interrupt_asked(void) {
     return asked != 0;
+}
+
+bool mg_interrupt_by_reader(void) {
+    return reader_is_gone != 0;
 }

@@ -1,5 +1,6 @@
 /* A polite stop, from the moment that there is something to save: the first SIGINT, SIGTERM or SIGHUP asks, and says
- * so; the second ends the program at once with status 130. Under nohup, SIGHUP stays ignored. */
+ * so; the second ends the program at once with status 130. Under nohup, SIGHUP stays ignored. A reader of the output
+ * that goes away (SIGPIPE) asks for the same stop. */
 #ifndef MASKGRAD_INTERRUPT_H
 #define MASKGRAD_INTERRUPT_H
 
@@ -7,5 +8,6 @@
 
 void mg_interrupt_watch(void);
 bool mg_interrupt_asked(void);
+bool mg_interrupt_by_reader(void); /* it was a reader that went away */
 
 #endif

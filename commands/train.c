@@ -18,7 +18,8 @@
 static const mg_command_line line = {
     .name = "train",
     .doc = "Train a GPT on a text, a CSV or a grammar, and keep the run in a folder.\v"
-           "Ctrl-C finishes the step and saves; --resume continues the run, bit for bit, with its settings.\n\n"
+           "Ctrl-C finishes the step and saves (status 130), and so does the end of a pipe, as in train | head; --resume "
+           "continues the run, bit for bit, with its settings.\n\n"
            "  maskgrad train --data datasets/data/frases.csv\n"
            "  maskgrad train --data datasets/data/frases.csv --mask none",
 };
@@ -363,7 +364,8 @@ static int run_command(int argc, char **argv) {
     if (status == MG_OK && !stopped) status = finish(&run, &stopped, &error);
     if (status == MG_OK && stopped)
         fprintf(stderr,
-                "maskgrad train: stopped at step %" PRId64 ", saved in %s; continue with --resume --out-dir %s\n",
+                "maskgrad train: %sstopped at step %" PRId64 ", saved in %s; continue with --resume --out-dir %s\n",
+                mg_interrupt_by_reader() ? "nobody reads the output any more: " : "",
                 mg_trainer_steps_done(run.trainer), run.dir.checkpoint, run.dir.path);
     mg_run_free(&run);
     mg_run_json_free(from.stored);
