@@ -6,47 +6,56 @@
 #include <string.h>
 
 enum { MOST_BELIEFS = 200000, MOST_NUMBERS = 4 << 20, MOST_WAYS = 4 << 20, FIRST_PART = 256 };
+#define MOST_FILTERED ((ptrdiff_t)1 << 29) /* ways times states: some seconds */
 
 /* The table that finds a belief again works on rounded numbers, since the same belief reached by two ways differs in
  * its last bits. A belief that lies on the edge of the rounding may be held twice, which costs memory and nothing else.
- */
+ * A key has a number for each state that is possible. */
 typedef struct index {
     mg_vocabulary rounded;
     int64_t *keys; /* room for every belief */
+    size_t used;
+    double *p; /* of each word, under one belief */
 } index;
 
-static mg_status reserve(mg_beliefs *b, size_t n_states, index *known, mg_error *error) {
-    size_t room = (size_t)b->room;
+static mg_status reserve(const mg_grammar *g, mg_beliefs *b, index *known, mg_error *error) {
+    size_t room = (size_t)b->room, n_states = (size_t)g->states.n;
     b->belief = mg_alloc(room * n_states, sizeof *b->belief, "the beliefs of a grammar", error);
     b->entropy = mg_alloc(room, sizeof *b->entropy, "the beliefs of a grammar", error);
     b->first = mg_alloc(room + 1, sizeof *b->first, "the beliefs of a grammar", error);
     b->way_to = mg_alloc((size_t)b->way_room, sizeof *b->way_to, "the beliefs of a grammar", error);
     b->way_p = mg_alloc((size_t)b->way_room, sizeof *b->way_p, "the beliefs of a grammar", error);
     known->keys = mg_alloc((room + 1) * n_states, sizeof *known->keys, "the beliefs of a grammar", error);
-    return b->belief && b->entropy && b->first && b->way_to && b->way_p && known->keys ? MG_OK : MG_ERR_MEMORY;
+    known->p = mg_alloc((size_t)g->words.n, sizeof *known->p, "the words of a grammar", error);
+    return b->belief && b->entropy && b->first && b->way_to && b->way_p && known->keys && known->p ? MG_OK
+                                                                                                   : MG_ERR_MEMORY;
 }
 
 /* The number of this belief, which is added if it is new; -1 if there is no room. */
 static mg_status number_of(const mg_grammar *g, const double *belief, mg_beliefs *b, index *known, int *id,
                            mg_error *error) {
-    size_t n_states = (size_t)g->states.n;
-    int64_t *key = known->keys + (size_t)b->n * n_states;
-    for (size_t s = 0; s < n_states; s++) key[s] = llround(belief[s] * 1e12);
-    mg_token token = {(const char *)key, n_states * sizeof *key};
+    size_t n_states = (size_t)g->states.n, n = 0;
+    int64_t *key = known->keys + known->used;
+    for (size_t s = 0; s < n_states; s++) {
+        int64_t rounded = belief[s] > 0 ? llround(belief[s] * 1e12) : 0;
+        if (rounded > 0) key[n++] = (int64_t)s << 40 | rounded; /* 1e12 has 40 bits */
+    }
+    mg_token token = {(const char *)key, n * sizeof *key};
     *id = mg_vocabulary_find(&known->rounded, token);
     if (*id >= 0 || b->n == b->room) return MG_OK;
-    memcpy(b->belief + (size_t)b->n * n_states, belief, n_states * sizeof *belief);
-    b->entropy[b->n++] = mg_grammar_word_entropy(g, belief);
+    memcpy(b->belief + (size_t)b->n++ * n_states, belief, n_states * sizeof *belief);
+    known->used += n;
     return mg_vocabulary_add(&known->rounded, token, id, error);
 }
 
-/* Go on from one belief by every word; *is_complete turns false when the room ends. */
+/* Go on from one belief by every word, whose probabilities are known->p; *is_complete turns false when the room ends.
+ */
 static mg_status expand(const mg_grammar *g, ptrdiff_t from, mg_beliefs *b, index *known, bool *is_complete,
                         mg_error *error) {
     double next[MG_GRAMMAR_MAX_STATES];
     for (int word = 0; word < g->words.n; word++) {
+        if (known->p[word] == 0) continue;
         double p = mg_grammar_filter(g, b->belief + from * g->states.n, word, next);
-        if (p == 0) continue;
         int id;
         mg_status status = number_of(g, next, b, known, &id, error);
         if (status != MG_OK) return status;
@@ -55,7 +64,6 @@ static mg_status expand(const mg_grammar *g, ptrdiff_t from, mg_beliefs *b, inde
         b->way_to[b->n_ways] = id;
         b->way_p[b->n_ways++] = p;
     }
-    b->first[from + 1] = b->n_ways;
     return MG_OK;
 }
 
@@ -63,17 +71,17 @@ static mg_status enumerate(const mg_grammar *g, ptrdiff_t depth, mg_beliefs *b, 
                            mg_error *error) {
     int id;
     mg_status status = number_of(g, g->stationary, b, known, &id, error);
-    ptrdiff_t level = 0, level_end = 1, from = 0;
+    ptrdiff_t level = 0, level_end = 1;
     b->first[0] = 0;
-    for (; from < b->n && status == MG_OK && *is_complete; from++) {
+    for (ptrdiff_t from = 0; from < b->n && status == MG_OK && *is_complete; from++) {
         if (from == level_end) {
             level++;
             level_end = b->n;
         }
-        if (level == depth) break;
-        status = expand(g, from, b, known, is_complete, error);
+        b->entropy[from] = mg_grammar_predict(g, b->belief + from * g->states.n, known->p);
+        if (level != depth) status = expand(g, from, b, known, is_complete, error);
+        b->first[from + 1] = b->n_ways;
     }
-    for (; from < b->n; from++) b->first[from + 1] = b->n_ways;
     return status;
 }
 
@@ -82,10 +90,11 @@ static mg_status enumerate_within(const mg_grammar *g, ptrdiff_t depth, ptrdiff_
     *b = (mg_beliefs){.room = room, .way_room = way_room};
     index known = {0};
     *is_complete = true;
-    mg_status status = reserve(b, (size_t)g->states.n, &known, error);
+    mg_status status = reserve(g, b, &known, error);
     if (status == MG_OK) status = enumerate(g, depth, b, &known, is_complete, error);
     mg_vocabulary_free(&known.rounded);
     mg_free(known.keys);
+    mg_free(known.p);
     if (status != MG_OK) mg_beliefs_free(b);
     return status;
 }
@@ -94,8 +103,9 @@ static mg_status enumerate_within(const mg_grammar *g, ptrdiff_t depth, ptrdiff_
 mg_status mg_beliefs_enumerate(const mg_grammar *g, ptrdiff_t depth, mg_beliefs *b, bool *is_complete,
                                mg_error *error) {
     ptrdiff_t most = MOST_NUMBERS / g->states.n < MOST_BELIEFS ? MOST_NUMBERS / g->states.n : MOST_BELIEFS;
+    ptrdiff_t ways = MOST_FILTERED / g->states.n < MOST_WAYS ? MOST_FILTERED / g->states.n : MOST_WAYS;
     for (ptrdiff_t part = FIRST_PART;; part /= 16) {
-        mg_status status = enumerate_within(g, depth, most / part + 1, MOST_WAYS / part, b, is_complete, error);
+        mg_status status = enumerate_within(g, depth, most / part + 1, ways / part, b, is_complete, error);
         if (status != MG_OK || *is_complete || part == 1) return status;
         mg_beliefs_free(b);
     }

@@ -17,9 +17,10 @@
 #define MG_MOST_CONFIG MG_MIB /* bytes of a config.json */
 
 enum {
-    MG_CSV_MOST_COLUMNS = 16384,        /* the widest sheet of a spreadsheet */
-    MG_CSV_LONGEST_FIELD = 16 << 20,    /* bytes */
-    MG_GRAMMAR_MAX_STATES = 1024,       /* a belief is on the stack; a dense transition matrix is 8 MB */
+    MG_CSV_MOST_COLUMNS = 16384,     /* the widest sheet of a spreadsheet */
+    MG_CSV_LONGEST_FIELD = 16 << 20, /* bytes */
+    MG_GRAMMAR_MAX_STATES = 1024,    /* a belief is on the stack; a dense transition matrix is 8 MB */
+    MG_GRAMMAR_MOST_ARCS = 1 << 20,
     MG_GRAMMAR_LONGEST_CORPUS = 1 << 30 /* words to draw */
 };
 

@@ -224,6 +224,9 @@ static mg_status load(loader *l) {
     mg_status status = find_columns(l);
     if (status != MG_OK) return status;
     g->n_arcs = mg_csv_rows(g->table);
+    if (g->n_arcs > MG_GRAMMAR_MOST_ARCS)
+        return mg_error_set(l->error, MG_ERR_FORMAT, "%s has %td rows; a grammar of at most %d is read", l->name,
+                            g->n_arcs, MG_GRAMMAR_MOST_ARCS);
     mg_arc *arcs = mg_alloc((size_t)g->n_arcs, sizeof *arcs, "the rows of a grammar", l->error);
     if (!arcs) return MG_ERR_MEMORY;
     status = read_states(l);

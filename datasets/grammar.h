@@ -27,10 +27,10 @@ MG_API int mg_grammar_shortest_sentence(const mg_grammar *grammar);
 /* n words of an endless walk from the start state; word i is a function of (seed, words before it). */
 MG_API void mg_grammar_sample(const mg_grammar *grammar, uint64_t seed, int *ids, ptrdiff_t n);
 
-/* The entropy rate in nats a word: the loss of a predictor that knows the whole past. *is_exact if state and word
+/* The entropy rate in nats per word: the loss of a predictor that knows the whole past. *is_exact if state and word
  * determine the next state (then it is the stationary mean of the state's entropy) or if only so many beliefs about the
- * state can arise that they can be listed; else it is the mean over a walk of a million words. */
-MG_API double mg_grammar_entropy_rate(const mg_grammar *grammar, bool *is_exact);
+ * state can arise that they can be listed; else it is the mean over a walk of up to a million words. */
+MG_API mg_status mg_grammar_entropy_rate(const mg_grammar *grammar, double *rate, bool *is_exact, mg_error *error);
 
 /* The Bayes-optimal predictor on one window of T inputs and its T targets: loss[t] = −log P(targets[t] | ids[0..t]) by
  * the forward filter over states, started from the stationary distribution. Nothing that sees no future beats it on
@@ -39,8 +39,8 @@ MG_API double mg_grammar_entropy_rate(const mg_grammar *grammar, bool *is_exact)
 MG_API void mg_grammar_bayes_loss(const mg_grammar *grammar, const int *ids, const int *targets, ptrdiff_t T,
                                   double *loss);
 /* Its expectation for t = 0 … T-1 into floor[0 … T-1], by enumeration of the beliefs that can arise (is_exact), or,
- * when these are too many, by the mean over sampled windows. *standard_error is one number, that of the mean of floor
- * over the window (0 when exact). */
+ * when these are too many, by the mean over sampled windows: fewer of them the larger the grammar, so that it takes
+ * some seconds at most. *standard_error is one number, that of the mean of floor over the window (0 when exact). */
 MG_API mg_status mg_grammar_floor(const mg_grammar *grammar, ptrdiff_t T, double *floor, double *standard_error,
                                   bool *is_exact, mg_error *error);
 

@@ -7,28 +7,33 @@
 #include <math.h>
 #include <string.h>
 
-double mg_grammar_filter(const mg_grammar *g, const double *belief, int word, double *next) {
+static double probability(const mg_grammar *g, const double *belief, int word) {
     double p = 0;
-    for (int s = 0; s < g->states.n; s++) next[s] = 0;
-    for (ptrdiff_t i = g->word_first[word]; i < g->word_first[word + 1]; i++) {
-        const mg_arc *arc = &g->word_arc[i];
-        double joint = belief[arc->state] * arc->p;
-        next[arc->next] += joint;
-        p += joint;
-    }
+    for (ptrdiff_t i = g->word_first[word]; i < g->word_first[word + 1]; i++)
+        p += belief[g->word_arc[i].state] * g->word_arc[i].p;
+    return p;
+}
+
+double mg_grammar_filter(const mg_grammar *g, const double *belief, int word, double *next) {
+    double p = probability(g, belief, word);
     if (p == 0) return 0;
+    memset(next, 0, (size_t)g->states.n * sizeof *next);
+    for (ptrdiff_t i = g->word_first[word]; i < g->word_first[word + 1]; i++)
+        next[g->word_arc[i].next] += belief[g->word_arc[i].state] * g->word_arc[i].p;
     for (int s = 0; s < g->states.n; s++) next[s] /= p;
     return p;
 }
 
-double mg_grammar_word_entropy(const mg_grammar *g, const double *belief) {
+/* By states: an observer soon knows the state, or a few. */
+double mg_grammar_predict(const mg_grammar *g, const double *belief, double *p) {
     double entropy = 0;
-    for (int word = 0; word < g->words.n; word++) {
-        double p = 0;
-        for (ptrdiff_t i = g->word_first[word]; i < g->word_first[word + 1]; i++)
-            p += belief[g->word_arc[i].state] * g->word_arc[i].p;
-        if (p > 0) entropy -= p * log(p);
+    memset(p, 0, (size_t)g->words.n * sizeof *p);
+    for (int s = 0; s < g->states.n; s++) {
+        if (belief[s] == 0) continue;
+        for (ptrdiff_t i = g->first[s]; i < g->first[s + 1]; i++) p[g->arc[i].word] += belief[s] * g->arc[i].p;
     }
+    for (int word = 0; word < g->words.n; word++)
+        if (p[word] > 0) entropy -= p[word] * log(p[word]);
     return entropy;
 }
 
@@ -43,20 +48,26 @@ static double observe(const mg_grammar *g, double *belief, int word) {
 }
 
 void mg_grammar_bayes_loss(const mg_grammar *g, const int *ids, const int *targets, ptrdiff_t T, double *loss) {
-    double belief[MG_GRAMMAR_MAX_STATES], ignored[MG_GRAMMAR_MAX_STATES];
+    double belief[MG_GRAMMAR_MAX_STATES];
     memcpy(belief, g->stationary, (size_t)g->states.n * sizeof *belief);
     for (ptrdiff_t t = 0; t < T; t++) {
         MG_CHECK(ids[t] >= 0 && ids[t] < g->words.n && targets[t] >= 0 && targets[t] < g->words.n,
                  "position %td: words %d and %d, but the grammar has %d", t, ids[t], targets[t], g->words.n);
         observe(g, belief, ids[t]);
-        double p = mg_grammar_filter(g, belief, targets[t], ignored);
+        double p = probability(g, belief, targets[t]);
         loss[t] = p > 0 ? -log(p) : INFINITY;
     }
 }
 
 /* ---- The mean over sampled walks, where the beliefs are too many. ---- */
 
-enum { SAMPLED_WORDS = 1 << 20, FEWEST_WINDOWS = 1000, MOST_WINDOWS = 20000, RATE_WARM_UP = 1000 };
+/* A million words, or fewer where a word costs much: a second or two. */
+enum { SAMPLED_WORDS = 1 << 20, FEWEST_WINDOWS = 30, MOST_WINDOWS = 20000, RATE_WARM_UP = 1000 };
+#define SAMPLED_ARCS ((ptrdiff_t)1 << 30)
+
+static ptrdiff_t words_to_sample(const mg_grammar *g) {
+    return SAMPLED_ARCS / g->n_arcs < SAMPLED_WORDS ? SAMPLED_ARCS / g->n_arcs : SAMPLED_WORDS;
+}
 
 /* A walker whose state is hidden and an observer who sees its words. */
 typedef struct walk {
@@ -65,7 +76,14 @@ typedef struct walk {
     uint64_t n_drawn;
     int state;
     double belief[MG_GRAMMAR_MAX_STATES];
+    double *p; /* of each word, under the belief */
 } walk;
+
+static mg_status walk_new(walk *w, const mg_grammar *g, uint32_t number, mg_error *error) {
+    *w = (walk){.grammar = g, .rng = {0, MG_STREAM_GRAMMAR, number}};
+    w->p = mg_alloc((size_t)g->words.n, sizeof *w->p, "the words of a grammar", error);
+    return w->p ? MG_OK : MG_ERR_MEMORY;
+}
 
 /* Both forget: the state is drawn from the stationary distribution. */
 static void restart(walk *w) {
@@ -82,24 +100,32 @@ static void advance(walk *w) {
     w->state = arc->next;
 }
 
-static double sampled_rate(const mg_grammar *g) {
-    walk w = {.grammar = g, .rng = {0, MG_STREAM_GRAMMAR, 1}};
+static mg_status sampled_rate(const mg_grammar *g, double *rate, mg_error *error) {
+    walk w;
+    mg_status status = walk_new(&w, g, 1, error);
+    if (status != MG_OK) return status;
+    ptrdiff_t n = words_to_sample(g);
     double sum = 0;
     restart(&w);
     for (int i = 0; i < RATE_WARM_UP; i++) advance(&w);
-    for (int i = 0; i < SAMPLED_WORDS; i++) {
+    for (ptrdiff_t i = 0; i < n; i++) {
         advance(&w);
-        sum += mg_grammar_word_entropy(g, w.belief);
+        sum += mg_grammar_predict(g, w.belief, w.p);
     }
-    return sum / SAMPLED_WORDS;
+    mg_free(w.p);
+    *rate = sum / (double)n;
+    return MG_OK;
 }
 
-/* The entropy of the next word stands for the loss: the same mean, with less noise. */
-static void sampled_floor(const mg_grammar *g, ptrdiff_t T, double *floor, double *standard_error) {
-    ptrdiff_t n_windows = SAMPLED_WORDS / T;
+/* The entropy of the next word in the place of the loss: the same mean, with less noise. */
+static mg_status sampled_floor(const mg_grammar *g, ptrdiff_t T, double *floor, double *standard_error,
+                               mg_error *error) {
+    walk w;
+    mg_status status = walk_new(&w, g, 2, error);
+    if (status != MG_OK) return status;
+    ptrdiff_t n_windows = words_to_sample(g) / T;
     if (n_windows < FEWEST_WINDOWS) n_windows = FEWEST_WINDOWS;
     if (n_windows > MOST_WINDOWS) n_windows = MOST_WINDOWS;
-    walk w = {.grammar = g, .rng = {0, MG_STREAM_GRAMMAR, 2}};
     double sum = 0, squares = 0;
     for (ptrdiff_t t = 0; t < T; t++) floor[t] = 0;
     for (ptrdiff_t window = 0; window < n_windows; window++) {
@@ -107,18 +133,25 @@ static void sampled_floor(const mg_grammar *g, ptrdiff_t T, double *floor, doubl
         restart(&w);
         for (ptrdiff_t t = 0; t < T; t++) {
             advance(&w);
-            double entropy = mg_grammar_word_entropy(g, w.belief);
+            double entropy = mg_grammar_predict(g, w.belief, w.p);
             floor[t] += entropy / (double)n_windows;
             mean += entropy / (double)T;
         }
         sum += mean;
         squares += mean * mean;
     }
+    mg_free(w.p);
     double n = (double)n_windows, variance = (squares - sum * sum / n) / (n - 1);
     *standard_error = variance > 0 ? sqrt(variance / n) : 0;
+    return MG_OK;
 }
 
 /* ---- Exactly, by the chain of beliefs. ---- */
+
+/* How many steps of the chain take some seconds. */
+static ptrdiff_t affordable_steps(const mg_beliefs *b) {
+    return ((ptrdiff_t)1 << 32) / (b->n_ways + b->n);
+}
 
 static double mean_entropy(const mg_beliefs *b, const double *share) {
     double mean = 0;
@@ -148,6 +181,7 @@ mg_status mg_grammar_floor(const mg_grammar *g, ptrdiff_t T, double *floor, doub
     mg_beliefs beliefs;
     double *share[2] = {NULL, NULL};
     mg_status status = mg_beliefs_enumerate(g, T, &beliefs, is_exact, error);
+    if (status == MG_OK && *is_exact) *is_exact = T <= affordable_steps(&beliefs);
     if (status == MG_OK && *is_exact) status = new_shares(&beliefs, share, error);
     for (ptrdiff_t t = 0; t < T && status == MG_OK && *is_exact; t++) {
         step(&beliefs, share);
@@ -157,8 +191,7 @@ mg_status mg_grammar_floor(const mg_grammar *g, ptrdiff_t T, double *floor, doub
     mg_free(share[0]);
     mg_free(share[1]);
     *standard_error = 0;
-    if (status == MG_OK && !*is_exact) sampled_floor(g, T, floor, standard_error);
-    return status;
+    return status == MG_OK && !*is_exact ? sampled_floor(g, T, floor, standard_error, error) : status;
 }
 
 /* The mean entropy falls from step to step (a longer past never hurts) to the rate; where it stands still, it is it. */
@@ -168,7 +201,7 @@ static mg_status limit(const mg_beliefs *b, double *rate, bool *is_exact, mg_err
     mg_status status = new_shares(b, share, error);
     int still = 0;
     *rate = INFINITY;
-    for (int i = 0; i < MOST_STEPS && still < STILL && status == MG_OK; i++) {
+    for (int i = 0; i < MOST_STEPS && i < affordable_steps(b) && still < STILL && status == MG_OK; i++) {
         step(b, share);
         double now = mean_entropy(b, share[0]);
         still = fabs(now - *rate) < 1e-13 ? still + 1 : 0;
@@ -188,16 +221,15 @@ static double unifilar_rate(const mg_grammar *g) {
     return rate;
 }
 
-double mg_grammar_entropy_rate(const mg_grammar *g, bool *is_exact) {
+mg_status mg_grammar_entropy_rate(const mg_grammar *g, double *rate, bool *is_exact, mg_error *error) {
     *is_exact = true;
-    if (g->is_unifilar) return unifilar_rate(g);
+    if (g->is_unifilar) {
+        *rate = unifilar_rate(g);
+        return MG_OK;
+    }
     mg_beliefs beliefs;
-    mg_error error;
-    double rate = 0;
-    mg_status status = mg_beliefs_enumerate(g, -1, &beliefs, is_exact, &error);
-    if (status == MG_OK && *is_exact) status = limit(&beliefs, &rate, is_exact, &error);
+    mg_status status = mg_beliefs_enumerate(g, -1, &beliefs, is_exact, error);
+    if (status == MG_OK && *is_exact) status = limit(&beliefs, rate, is_exact, error);
     mg_beliefs_free(&beliefs);
-    if (status != MG_OK)
-        mg_fail(MG_FAILURE_MEMORY, __FILE__, __LINE__, "the entropy rate of a grammar: %s", error.message);
-    return *is_exact ? rate : sampled_rate(g);
+    return status == MG_OK && !*is_exact ? sampled_rate(g, rate, error) : status;
 }

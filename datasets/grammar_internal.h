@@ -29,8 +29,8 @@ struct mg_grammar {
 
 /* P(word | belief); next becomes the belief after that word, normalised, or stays undefined if the result is 0. */
 double mg_grammar_filter(const mg_grammar *grammar, const double *belief, int word, double *next);
-/* The entropy of the next word under a belief, in nats. */
-double mg_grammar_word_entropy(const mg_grammar *grammar, const double *belief);
+/* p[word] = P(word | belief) for every word. Returns their entropy in nats. */
+double mg_grammar_predict(const mg_grammar *grammar, const double *belief, double *p);
 /* The arc that a uniform number in [0, 1) draws from a state. */
 const mg_arc *mg_grammar_draw(const mg_grammar *grammar, int state, double uniform);
 

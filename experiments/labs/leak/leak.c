@@ -53,20 +53,22 @@ static mg_status find_truth(mg_lab *lab, const mg_corpus *corpus, ptrdiff_t T, s
     *truth = (source_truth){.known = corpus->grammar != NULL, .T = T};
     if (!truth->known) return MG_OK;
     truth->floor = lab_numbers(lab, T);
-    double standard_error;
+    double standard_error; /* 0 where only the rate is sampled */
     mg_status status = mg_grammar_floor(corpus->grammar, T, truth->floor, &standard_error, &truth->exact, error);
-    if (status) return status;
+    bool exact_rate;
+    if (status == MG_OK) status = mg_grammar_entropy_rate(corpus->grammar, &truth->rate, &exact_rate, error);
+    if (status != MG_OK) return status;
     for (ptrdiff_t t = 0; t < T; t++) truth->mean += truth->floor[t] / (double)T;
     truth->last = truth->floor[T - 1];
-    bool exact_rate;
-    truth->rate = mg_grammar_entropy_rate(corpus->grammar, &exact_rate);
     truth->exact = truth->exact && exact_rate;
     lab_did(
         lab,
         "The source is a grammar, so the truth is %s: its entropy rate is %.4f nats a word, and the Bayes-optimal "
         "predictor, which sees only the past, pays %.4f nats over %td positions: %.4f at the first, %.4f at the last.",
-        truth->exact ? "known exactly" : "known by sampling", truth->rate, truth->mean, T, truth->floor[0],
-        truth->last);
+        truth->exact         ? "known exactly"
+        : standard_error > 0 ? lab_format(lab, "known by sampling, to %.1g nats", standard_error)
+                             : "known by sampling",
+        truth->rate, truth->mean, T, truth->floor[0], truth->last);
     return MG_OK;
 }
 
