@@ -3,6 +3,7 @@
 #include "columns.h"
 #include "commands.h"
 #include "error.h"
+#include "guard.h"
 #include "startup.h"
 #include "wrap.h"
 
@@ -89,6 +90,7 @@ static void print_commands(FILE *out) {
 int main(int argc, char **argv) {
     mg_startup();
     mg_set_failure_handler(fail, NULL);
+    mg_set_file_guard(true);
     watch_output();
     signal(SIGXFSZ, SIG_IGN); /* a file that grows beyond the limit is an error like a full disk, told by name */
     if (argc < 2) {

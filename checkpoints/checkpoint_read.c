@@ -1,20 +1,26 @@
 #include "checkpoint.h"
 #include "fields.h"
 #include "parameters_h5.h"
+#include "regular_file.h"
 #include "seal.h"
 #include "tokenizer_h5.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* ---- From the outside in: seal, format, configuration, shapes; only then is memory asked for. ---- */
 
 static mg_status check_root(const mg_h5 *h5, mg_checkpoint_info *info) {
     char format[64];
     int64_t version = 0, complete = 0;
-    if (!mg_h5_has_attribute(h5, "/", "format"))
+    bool has_format = false, has_complete = false;
+    mg_status status = mg_h5_has_attribute(h5, "/", "format", &has_format);
+    if (status == MG_OK && !has_format)
         return mg_h5_error(h5, "is HDF5, but not a checkpoint of maskgrad: it has no root attribute 'format'");
-    mg_status status = mg_h5_read_text(h5, "/", "format", format, sizeof format);
+    if (status == MG_OK) status = mg_h5_read_text(h5, "/", "format", format, sizeof format);
     if (status != MG_OK) return status;
     if (strcmp(format, MG_CHECKPOINT_FORMAT) != 0)
         return mg_h5_error(h5, "is not a checkpoint of maskgrad: its format is '%s', not '%s'", format,
@@ -27,9 +33,10 @@ static mg_status check_root(const mg_h5 *h5, mg_checkpoint_info *info) {
                            version, MG_CHECKPOINT_VERSION);
     if (version < 1) return mg_h5_error(h5, "has format version %" PRId64 ", which does not exist", version);
     info->format_version = (int)version;
-    if (!mg_h5_has_attribute(h5, "/", "complete") || mg_h5_read_int(h5, "/", "complete", &complete) != MG_OK ||
-        complete != 1)
-        return mg_h5_error(h5, "is half-written: its root attribute 'complete' is not 1");
+    status = mg_h5_has_attribute(h5, "/", "complete", &has_complete);
+    if (status == MG_OK && has_complete) status = mg_h5_read_int(h5, "/", "complete", &complete);
+    if (status != MG_OK) return status;
+    if (complete != 1) return mg_h5_error(h5, "is half-written: its root attribute 'complete' is not 1");
     return mg_h5_read_text(h5, "/", "creator", info->creator, sizeof info->creator);
 }
 
@@ -40,7 +47,9 @@ static mg_status read_config(const mg_h5 *h5, mg_gpt_config *config) {
     mg_error why = {0};
     if (mg_gpt_config_check(config, &why) != MG_OK)
         return mg_h5_error(h5, "its configuration is not possible: %s", why.message);
-    int64_t held = mg_h5_count(h5, MG_MODEL_GROUP);
+    int64_t held = -1;
+    status = mg_h5_count(h5, MG_MODEL_GROUP, &held);
+    if (status != MG_OK) return status;
     if (held < 0) return mg_h5_error(h5, "the group %s is missing", MG_MODEL_GROUP);
     /* Before anything is made for each layer: a number of layers that the file cannot hold. */
     if (config->n_layer > held)
@@ -73,35 +82,68 @@ static mg_status read_info(const mg_h5 *h5, mg_checkpoint_info *info) {
     mg_status status = check_root(h5, info);
     if (status == MG_OK) status = read_config(h5, &info->config);
     if (status == MG_OK) status = mg_fields_read(h5, MG_TRAIN_GROUP, mg_train_fields, &info->train);
-    info->has_optimizer = mg_h5_has(h5, MG_OPTIMIZER_GROUP);
+    if (status == MG_OK) status = mg_h5_has(h5, MG_OPTIMIZER_GROUP, &info->has_optimizer);
     if (status == MG_OK && info->has_optimizer)
         status = mg_fields_read(h5, MG_OPTIMIZER_GROUP, mg_optimizer_fields, &info->optimizer);
     if (status == MG_OK) status = check_counts(h5, info);
     if (status == MG_OK) status = check_parameters(h5, info);
-    info->has_tokenizer = mg_h5_has(h5, MG_TOKENIZER_GROUP);
+    if (status == MG_OK) status = mg_h5_has(h5, MG_TOKENIZER_GROUP, &info->has_tokenizer);
     if (status == MG_OK && info->has_tokenizer)
         status = mg_tokenizer_h5_kind(h5, info->config.vocab_size, &info->tokenizer_kind);
     return status;
 }
 
-/* On success `h5` is open. */
-static mg_status open_checkpoint(mg_h5 *h5, const char *path, mg_checkpoint_info *info, mg_error *error) {
-    *info = (mg_checkpoint_info){0};
-    mg_seal_report seal;
-    mg_status status = mg_seal_check(path, &seal, error);
-    if (status != MG_OK) return status;
-    info->sealed = seal.sealed;
-    info->bytes = seal.length;
-    status = mg_h5_open(h5, path, error);
-    if (status == MG_OK) status = read_info(h5, info);
-    if (status != MG_OK) mg_h5_close(h5);
+/* An open checkpoint: the seal is compared and HDF5 reads through the same descriptor, whatever is renamed meanwhile.
+ */
+typedef struct reader {
+    const char *path;
+    mg_error *error;
+    int fd;
+    struct stat before;
+    mg_h5 h5;
+    mg_checkpoint_info info;
+} reader;
+
+static void close_checkpoint(reader *r) {
+    if (r->fd < 0) return;
+    if (r->h5.path) mg_h5_close(&r->h5);
+    close(r->fd);
+    r->fd = -1;
+}
+
+/* On success close it; a failure has closed it. */
+static mg_status open_checkpoint(reader *r, const char *path, mg_error *error) {
+    *r = (reader){.path = path, .error = error, .fd = -1};
+    size_t bytes = 0;
+    mg_seal_report seal = {0};
+    mg_status status = mg_open_regular(path, &r->fd, &bytes, error);
+    if (status == MG_OK && fstat(r->fd, &r->before) != 0)
+        status = mg_error_set(error, MG_ERR_IO, "'%s' cannot be read: %s", path, strerror(errno));
+    if (status == MG_OK) status = mg_seal_check(r->fd, bytes, path, &seal, error);
+    r->info.sealed = seal.sealed;
+    r->info.bytes = seal.length;
+    if (status == MG_OK) status = mg_h5_open(&r->h5, path, r->fd, bytes, error);
+    if (status == MG_OK) status = read_info(&r->h5, &r->info);
+    if (status != MG_OK) close_checkpoint(r);
     return status;
 }
 
+/* Whether all that was read is of one file: somebody may have written into it meanwhile. */
+static mg_status check_unchanged(const reader *r) {
+    struct stat now;
+    const struct timespec *a = &r->before.st_mtim, *b = &now.st_mtim;
+    if (fstat(r->fd, &now) == 0 && now.st_size == r->before.st_size && a->tv_sec == b->tv_sec &&
+        a->tv_nsec == b->tv_nsec)
+        return MG_OK;
+    return mg_error_set(r->error, MG_ERR_IO, "'%s' was changed while it was read: try again", r->path);
+}
+
 mg_status mg_checkpoint_describe(const char *path, mg_checkpoint_info *info, mg_error *error) {
-    mg_h5 h5;
-    mg_status status = open_checkpoint(&h5, path, info, error);
-    if (status == MG_OK) mg_h5_close(&h5);
+    reader r;
+    mg_status status = open_checkpoint(&r, path, error);
+    *info = r.info;
+    if (status == MG_OK) status = check_unchanged(&r);
+    close_checkpoint(&r);
     return status;
 }
 
@@ -140,12 +182,11 @@ static mg_status read_content(const mg_h5 *h5, const mg_checkpoint_info *info, b
 
 mg_status mg_checkpoint_load(const char *path, bool trainable, mg_checkpoint *checkpoint, mg_error *error) {
     *checkpoint = (mg_checkpoint){0};
-    mg_h5 h5;
-    mg_checkpoint_info info;
-    mg_status status = open_checkpoint(&h5, path, &info, error);
-    if (status != MG_OK) return status;
-    status = read_content(&h5, &info, trainable, checkpoint);
-    mg_h5_close(&h5);
+    reader r;
+    mg_status status = open_checkpoint(&r, path, error);
+    if (status == MG_OK) status = read_content(&r.h5, &r.info, trainable, checkpoint);
+    if (status == MG_OK) status = check_unchanged(&r);
+    close_checkpoint(&r);
     if (status != MG_OK) mg_checkpoint_free(checkpoint);
     return status;
 }

@@ -36,8 +36,7 @@ static mg_status write_all(const mg_h5 *h5, const mg_checkpoint *c) {
 
 static mg_status write_file(const char *path, const mg_checkpoint *c, int fd, mg_error *error) {
     mg_h5 h5;
-    mg_h5_sink sink;
-    mg_status status = mg_h5_create(&h5, path, &sink, fd, MG_SEAL_BYTES, error);
+    mg_status status = mg_h5_create(&h5, path, fd, MG_SEAL_BYTES, error);
     if (status == MG_OK) status = write_all(&h5, c);
     if (status == MG_OK) status = mg_h5_finish(&h5);
     mg_h5_close(&h5);

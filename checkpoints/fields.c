@@ -80,10 +80,8 @@ mg_status mg_fields_write(const mg_h5 *h5, const char *object, const mg_field *f
     return status;
 }
 
-static mg_status read_int(const mg_h5 *h5, const char *object, const mg_field *field, void *member) {
-    int64_t value = 0;
-    mg_status status = mg_h5_read_int(h5, object, field->name, &value);
-    if (status != MG_OK) return status;
+/* A number of the file into its member, if that can hold it. */
+static mg_status take_int(const mg_h5 *h5, const char *object, const mg_field *field, int64_t value, void *member) {
     if (field->type == MG_FIELD_INT64) {
         *(int64_t *)member = value;
         return MG_OK;
@@ -102,16 +100,23 @@ static mg_status read_int(const mg_h5 *h5, const char *object, const mg_field *f
     return MG_OK;
 }
 
+static bool is_int(const mg_field *field) {
+    return field->type != MG_FIELD_UINT64 && field->type != MG_FIELD_HASH && field->type != MG_FIELD_DOUBLE;
+}
+
 mg_status mg_fields_read(const mg_h5 *h5, const char *object, const mg_field *fields, void *to) {
-    mg_status status = MG_OK;
-    for (const mg_field *field = fields; field->name && status == MG_OK; field++) {
+    enum { MOST = 32 };
+    mg_h5_number numbers[MOST] = {0};
+    int64_t ints[MOST];
+    int n = 0;
+    for (const mg_field *field = fields; field->name; field++, n++) {
+        MG_CHECK(n < MOST, "more than %d fields", MOST);
         void *member = (char *)to + field->offset;
-        if (field->type == MG_FIELD_UINT64 || field->type == MG_FIELD_HASH)
-            status = mg_h5_read_uint(h5, object, field->name, member);
-        else if (field->type == MG_FIELD_DOUBLE)
-            status = mg_h5_read_double(h5, object, field->name, member);
-        else
-            status = read_int(h5, object, field, member);
+        mg_h5_number_type type = is_int(field) ? MG_H5_INT : field->type == MG_FIELD_DOUBLE ? MG_H5_DOUBLE : MG_H5_UINT;
+        numbers[n] = (mg_h5_number){field->name, type, is_int(field) ? &ints[n] : member};
     }
+    mg_status status = mg_h5_read_numbers(h5, object, n, numbers);
+    for (int i = 0; i < n && status == MG_OK; i++)
+        if (is_int(&fields[i])) status = take_int(h5, object, &fields[i], ints[i], (char *)to + fields[i].offset);
     return status;
 }

@@ -1,16 +1,13 @@
 #include "gpt2_config.h"
 
 #include "file_limits.h"
+#include "json_file.h"
 #include "quote.h"
-#include "read_text.h"
 #include "refuse.h"
-#include "weights.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <jansson.h>
 
 typedef struct reader {
     const char *path;
@@ -112,16 +109,10 @@ static mg_status read_all(const reader *r, mg_gpt_config *config, bool *tied) {
 }
 
 mg_status mg_gpt2_config_read(const char *path, mg_gpt_config *config, bool *tied, mg_error *error) {
-    char *text;
-    size_t length;
-    mg_status status = mg_refuse_lfs_pointer(path, error);
-    if (status == MG_OK) status = mg_read_text(path, MG_MOST_CONFIG, &text, &length, error);
+    json_t *json;
+    mg_status status = mg_json_file_read(path, MG_MOST_CONFIG, &json, error);
     if (status != MG_OK) return status;
-    json_error_t why;
-    json_t *json = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why);
-    reader r = {path, json, error};
-    status = json ? read_all(&r, config, tied) : refuse(&r, "line %d, column %d: %s", why.line, why.column, why.text);
+    status = read_all(&(reader){path, json, error}, config, tied);
     json_decref(json);
-    mg_free(text);
     return status;
 }

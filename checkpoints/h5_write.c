@@ -1,4 +1,4 @@
-#include "h5.h"
+#include "h5_internal.h"
 
 #include <string.h>
 
@@ -9,7 +9,7 @@ mg_status mg_h5_write_group(const mg_h5 *h5, const char *object) {
     if (set >= 0) set = H5Pset_attr_phase_change(properties, 64, 32);
     if (set >= 0) set = H5Pset_obj_track_times(properties, false);
     hid_t group = set < 0 ? H5I_INVALID_HID : H5Gcreate2(h5->file, object, H5P_DEFAULT, properties, H5P_DEFAULT);
-    mg_status status = group >= 0 ? MG_OK : mg_h5_error(h5, "cannot make the group %s: %s", object, mg_h5_why().text);
+    mg_status status = group >= 0 ? MG_OK : mg_h5_failed(h5, "cannot make the group %s", object);
     if (group >= 0) H5Gclose(group);
     H5Pclose(properties);
     return status;
@@ -20,11 +20,9 @@ static mg_status write_attribute(const mg_h5 *h5, const char *object, const char
     hid_t space = H5Screate(H5S_SCALAR);
     hid_t attribute = H5Acreate_by_name(h5->file, object, name, disk, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     herr_t written = attribute < 0 ? -1 : H5Awrite(attribute, memory, value);
-    mg_status status = written >= 0
-                           ? MG_OK
-                           : mg_h5_error(h5, "cannot write the attribute %s of %s: %s", name, object, mg_h5_why().text);
+    mg_status status = written >= 0 ? MG_OK : mg_h5_failed(h5, "cannot write the attribute %s of %s", name, object);
     if (attribute >= 0 && H5Aclose(attribute) < 0 && status == MG_OK)
-        status = mg_h5_error(h5, "cannot close the attribute %s of %s: %s", name, object, mg_h5_why().text);
+        status = mg_h5_failed(h5, "cannot close the attribute %s of %s", name, object);
     H5Sclose(space);
     return status;
 }
@@ -46,7 +44,7 @@ mg_status mg_h5_write_text(const mg_h5 *h5, const char *object, const char *name
     mg_status status = MG_OK;
     /* Variable length: h5py then reads it as a str, not as bytes. */
     if (H5Tset_size(type, H5T_VARIABLE) < 0 || H5Tset_cset(type, H5T_CSET_UTF8) < 0)
-        status = mg_h5_error(h5, "HDF5 has no type for text: %s", mg_h5_why().text);
+        status = mg_h5_failed(h5, "HDF5 has no type for text");
     else
         status = write_attribute(h5, object, name, type, type, &text);
     H5Tclose(type);
@@ -82,12 +80,11 @@ mg_status mg_h5_write_data(const mg_h5 *h5, const char *object, mg_h5_type type,
     if (space >= 0 && properties >= 0)
         set = H5Dcreate2(h5->file, object, disk, space, H5P_DEFAULT, properties, H5P_DEFAULT);
     herr_t written = set < 0 ? -1 : H5Dwrite(set, mg_h5_memory_type(type), H5S_ALL, H5S_ALL, H5P_DEFAULT, data);
-    mg_status status = written >= 0 ? MG_OK
-                                    : mg_h5_error(h5, "cannot write the dataset %s: %s", object, mg_h5_why().text);
+    mg_status status = written >= 0 ? MG_OK : mg_h5_failed(h5, "cannot write the dataset %s", object);
     if (set >= 0 && H5Dclose(set) < 0 && status == MG_OK)
-        status = mg_h5_error(h5, "cannot close the dataset %s: %s", object, mg_h5_why().text);
+        status = mg_h5_failed(h5, "cannot close the dataset %s", object);
     if (properties >= 0) H5Pclose(properties);
     if (space >= 0) H5Sclose(space);
-    mg_status disk_status = mg_h5_sink_check(h5); /* a full disk ends it here, not after the whole model */
+    mg_status disk_status = mg_h5_check_written(h5); /* a full disk ends it here, not after the whole model */
     return disk_status == MG_OK ? status : disk_status;
 }

@@ -3,6 +3,8 @@
  * walked, and the end of a path makes the name. */
 #include "weights.h"
 
+#include "heap.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -61,35 +63,30 @@ static mg_status add(mg_weights *w, const char *path) {
     return status;
 }
 
-typedef struct walk {
-    mg_weights *weights;
-    mg_status status;
-} walk;
-
-/* Called once for each object that hard links reach; what the optimiser kept has the weights' names. */
-static herr_t visit(hid_t file, const char *name, const H5O_info_t *info, void *user) {
-    (void)file;
-    walk *w = user;
-    char path[LONGEST_PATH + 1];
-    if (info->type != H5O_TYPE_DATASET || strncmp(name, "optimizer_weights/", 18) == 0) return 0;
-    if (snprintf(path, sizeof path, "/%s", name) >= (int)sizeof path)
-        w->status = mg_weights_error(w->weights, "a dataset's path is longer than %d bytes", LONGEST_PATH);
-    else
-        w->status = add(w->weights, path);
-    return w->status != MG_OK;
+static mg_status read_rows(const mg_weights *w, const mg_weight *weight, ptrdiff_t begin, ptrdiff_t end, mg_real *to) {
+    return mg_h5_read_rows(&w->h5, weight->name, weight->ndim, weight->dim, begin, end, to);
 }
 
-static mg_status read_rows(const mg_weights *w, const mg_weight *weight, ptrdiff_t begin, ptrdiff_t end, mg_real *to) {
-    return mg_h5_read_rows(&w->h5, weight->name, begin, end, to);
+/* What the optimiser kept has the weights' names. */
+static mg_status add_all(mg_weights *w, const char *paths, size_t length) {
+    static const char optimizer[] = "/optimizer_weights/";
+    mg_status status = MG_OK;
+    for (const char *path = paths; path < paths + length && status == MG_OK; path += strlen(path) + 1)
+        if (strncmp(path, optimizer, strlen(optimizer)) != 0) status = add(w, path);
+    return status;
 }
 
 mg_status mg_keras_open(mg_weights *weights, const char *path, mg_error *error) {
-    *weights = (mg_weights){.path = path, .error = error, .read = read_rows, .fd = -1};
-    mg_status status = mg_refuse_lfs_pointer(path, error);
-    if (status == MG_OK) status = mg_h5_open(&weights->h5, path, error);
+    enum { PATHS_BYTES = 1 << 20 };
+    *weights = (mg_weights){.path = path, .error = error, .read = read_rows};
+    mg_status status = mg_weights_open_file(weights);
+    if (status == MG_OK) status = mg_h5_open(&weights->h5, path, weights->fd, weights->bytes, error);
     if (status != MG_OK) return status;
-    walk w = {weights, MG_OK};
-    if (H5Ovisit2(weights->h5.file, H5_INDEX_NAME, H5_ITER_INC, visit, &w, H5O_INFO_BASIC) < 0 && w.status == MG_OK)
-        return mg_weights_error(weights, "is damaged: its objects cannot be listed (%s)", mg_h5_why().text);
-    return w.status;
+    char *paths = mg_alloc(PATHS_BYTES, 1, "the names of tensors", error);
+    if (!paths) return MG_ERR_MEMORY;
+    size_t length = 0;
+    status = mg_h5_list_data(&weights->h5, paths, PATHS_BYTES, &length);
+    if (status == MG_OK) status = add_all(weights, paths, length);
+    mg_free(paths);
+    return status;
 }

@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static bool begins_with_verb(const char *sentence) {
     static const char *const verbs[] = {"is ", "has ", "holds "};
@@ -15,4 +16,15 @@ mg_status mg_refuse_file(mg_error *error, const char *path, const char *format, 
     char text[768];
     vsnprintf(text, sizeof text, format, arguments);
     return mg_error_set(error, MG_ERR_FORMAT, "'%s'%s %s", path, begins_with_verb(text) ? "" : ":", text);
+}
+
+mg_status mg_refuse_lfs_pointer(int fd, const char *path, mg_error *error) {
+    static const char pointer[] = "version https://git-lfs";
+    char start[sizeof pointer - 1];
+    if (pread(fd, start, sizeof start, 0) != (ssize_t)sizeof start || memcmp(start, pointer, sizeof start) != 0)
+        return MG_OK;
+    return mg_error_set(error, MG_ERR_FORMAT,
+                        "'%s' is a git-lfs pointer, which stands for the file itself: `git lfs pull` in that folder "
+                        "fetches it",
+                        path);
 }

@@ -8,4 +8,7 @@
  * verb (is, has or holds). */
 mg_status mg_refuse_file(mg_error *error, const char *path, const char *format, va_list arguments) MG_PRINTF(3, 0);
 
+/* What git leaves where a large file was not fetched: MG_ERR_FORMAT that says so. */
+mg_status mg_refuse_lfs_pointer(int fd, const char *path, mg_error *error);
+
 #endif

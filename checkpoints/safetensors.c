@@ -1,15 +1,14 @@
 /* safetensors: eight bytes that hold N, little-endian; N bytes of JSON, {"name": {"dtype": "F32", "shape": [2, 3],
  * "data_offsets": [begin, end]}, ...}; and the data, without gaps. Whatever the file says is checked against its length
  * before it is used. The format: https://huggingface.co/docs/safetensors. */
+#include "file_limits.h"
 #include "quote.h"
 #include "weights.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -223,7 +222,6 @@ static mg_status parse(mg_weights *w, const char *text, size_t length, uint64_t 
 }
 
 static mg_status read_header(mg_weights *w, uint64_t file_bytes) {
-    enum { LONGEST = 100000000 }; /* the format's own limit */
     unsigned char prefix[8];
     if (file_bytes < sizeof prefix)
         return mg_weights_error(w, "is not a safetensors file: it has %" PRIu64 " bytes, and 8 are the least",
@@ -231,11 +229,11 @@ static mg_status read_header(mg_weights *w, uint64_t file_bytes) {
     mg_status status = read_at(w, 0, prefix, sizeof prefix);
     if (status != MG_OK) return status;
     uint64_t length = little_endian(prefix, sizeof prefix);
-    if (length > LONGEST)
+    if (length > MG_MOST_SAFETENSORS_HEADER)
         return mg_weights_error(w,
                                 "is not a safetensors file: by its first 8 bytes its header is %" PRIu64
-                                " bytes long, and %d are the most",
-                                length, LONGEST);
+                                " bytes long, and %zu are the most",
+                                length, MG_MOST_SAFETENSORS_HEADER);
     if (length > file_bytes - sizeof prefix)
         return mg_weights_error(w, "is truncated: its header should have %" PRIu64 " bytes, but %" PRIu64 " are there",
                                 length, file_bytes - sizeof prefix);
@@ -250,12 +248,7 @@ static mg_status read_header(mg_weights *w, uint64_t file_bytes) {
 }
 
 mg_status mg_safetensors_open(mg_weights *weights, const char *path, mg_error *error) {
-    *weights = (mg_weights){.path = path, .error = error, .read = read_rows, .fd = -1};
-    mg_status status = mg_refuse_lfs_pointer(path, error);
-    if (status != MG_OK) return status;
-    struct stat about;
-    weights->fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (weights->fd < 0 || fstat(weights->fd, &about) != 0)
-        return mg_error_set(error, MG_ERR_IO, "'%s' cannot be read: %s", path, strerror(errno));
-    return read_header(weights, (uint64_t)about.st_size);
+    *weights = (mg_weights){.path = path, .error = error, .read = read_rows};
+    mg_status status = mg_weights_open_file(weights);
+    return status == MG_OK ? read_header(weights, weights->bytes) : status;
 }

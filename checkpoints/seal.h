@@ -21,8 +21,8 @@ typedef struct mg_seal_report {
     bool sealed;    /* false: another program rewrote the file without the seal */
     int64_t length; /* of the file, bytes */
 } mg_seal_report;
-/* Whether the file at `path` is what was sealed. MG_ERR_IO if it cannot be read, MG_ERR_FORMAT if it is empty,
+/* Whether the open file of `bytes` is what was sealed. MG_ERR_IO if it cannot be read, MG_ERR_FORMAT if it is empty,
  * truncated or changed. A file without a seal is MG_OK. */
-mg_status mg_seal_check(const char *path, mg_seal_report *report, mg_error *error);
+mg_status mg_seal_check(int fd, size_t bytes, const char *path, mg_seal_report *report, mg_error *error);
 
 #endif

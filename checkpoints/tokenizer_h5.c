@@ -1,6 +1,7 @@
 #include "tokenizer_h5.h"
 
 #include "bpe.h"
+#include "file_limits.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -89,15 +90,18 @@ static mg_status made(const mg_h5 *h5, mg_status status, const mg_error *why) {
 
 static mg_status read_tokens(const mg_h5 *h5, mg_tokenizer_kind kind, int n, mg_tokenizer **tokenizer) {
     ptrdiff_t n_bytes = 0, n_offsets = (ptrdiff_t)n + 1;
-    mg_status status = mg_h5_check_data(h5, offsets_path, MG_H5_INT64, 1, &n_offsets);
+    mg_status status = mg_h5_read_data(h5, 1, &(mg_h5_data){offsets_path, MG_H5_INT64, 1, &n_offsets, NULL});
     if (status == MG_OK) status = mg_h5_read_length(h5, tokens_path, MG_H5_UINT8, &n_bytes);
+    if (status == MG_OK && (size_t)n_bytes > MG_MOST_TOKENS)
+        status = mg_h5_error(h5, "%s has %td bytes, and %zu are the most", tokens_path, n_bytes, MG_MOST_TOKENS);
     if (status != MG_OK) return status;
     int64_t *offsets = mg_alloc((size_t)n_offsets, sizeof *offsets, "the offsets of tokens", h5->error);
     char *bytes = mg_alloc((size_t)n_bytes, 1, "the bytes of tokens", h5->error);
     mg_token *tokens = mg_alloc((size_t)n, sizeof *tokens, "a list of tokens", h5->error);
     status = offsets && bytes && tokens ? MG_OK : MG_ERR_MEMORY;
-    if (status == MG_OK) status = mg_h5_read_data(h5, offsets_path, MG_H5_INT64, 1, &n_offsets, offsets);
-    if (status == MG_OK) status = mg_h5_read_data(h5, tokens_path, MG_H5_UINT8, 1, &n_bytes, bytes);
+    const mg_h5_data data[] = {{offsets_path, MG_H5_INT64, 1, &n_offsets, offsets},
+                               {tokens_path, MG_H5_UINT8, 1, &n_bytes, bytes}};
+    if (status == MG_OK) status = mg_h5_read_data(h5, 2, data);
     if (status == MG_OK) status = find_tokens(h5, n, offsets, bytes, n_bytes, tokens);
     mg_error why = {0};
     if (status == MG_OK) status = made(h5, mg_tokenizer_new(tokenizer, kind, n, tokens, &why), &why);
@@ -111,11 +115,13 @@ static mg_status read_tokens(const mg_h5 *h5, mg_tokenizer_kind kind, int n, mg_
 static mg_status read_merges(const mg_h5 *h5, int n, mg_tokenizer **tokenizer) {
     ptrdiff_t length = 0;
     mg_status status = mg_h5_read_length(h5, merges_path, MG_H5_UINT8, &length);
+    if (status == MG_OK && (size_t)length > MG_MOST_MERGES)
+        status = mg_h5_error(h5, "%s has %td bytes, and %zu are the most", merges_path, length, MG_MOST_MERGES);
     if (status != MG_OK) return status;
     char *merges = mg_alloc((size_t)length, 1, "the merges of a tokenizer", h5->error);
     if (!merges) return MG_ERR_MEMORY;
     mg_error why = {0};
-    status = mg_h5_read_data(h5, merges_path, MG_H5_UINT8, 1, &length, merges);
+    status = mg_h5_read_data(h5, 1, &(mg_h5_data){merges_path, MG_H5_UINT8, 1, &length, merges});
     if (status == MG_OK) status = made(h5, mg_tokenizer_new_gpt2(tokenizer, merges, (size_t)length, &why), &why);
     mg_free(merges);
     if (status != MG_OK || mg_tokenizer_size(*tokenizer) == n) return status;

@@ -1,23 +1,8 @@
 #include "vocab_json.h"
 #include "byte_alphabet.h"
+#include "file_limits.h"
 #include "heap.h"
-
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <jansson.h>
-
-static mg_status read_json(json_t **json, const char *path, mg_error *error) {
-    FILE *file = fopen(path, "rb");
-    if (!file) return mg_error_set(error, MG_ERR_IO, "cannot open %s: %s", path, strerror(errno));
-    json_error_t reason;
-    *json = json_loadf(file, JSON_REJECT_DUPLICATES, &reason);
-    fclose(file);
-    if (*json) return MG_OK;
-    return mg_error_set(error, MG_ERR_FORMAT, "%s, line %d, column %d: %s", path, reason.line, reason.column,
-                        reason.text);
-}
+#include "json_file.h"
 
 /* `spelled` is the token in the byte alphabet. */
 static mg_status check_token(const json_t *json, const char *path, const char *spelled, size_t length, int id,
@@ -58,7 +43,7 @@ static mg_status check_tokens(const json_t *json, const char *path, const mg_tok
 
 mg_status mg_vocab_json_check(const char *path, const mg_tokenizer *tokenizer, mg_error *error) {
     json_t *json;
-    mg_status status = read_json(&json, path, error);
+    mg_status status = mg_json_file_read(path, MG_MOST_VOCAB_JSON, &json, error);
     if (status != MG_OK) return status;
     status = check_tokens(json, path, tokenizer, error);
     json_decref(json);

@@ -13,8 +13,9 @@ struct mg_weights {
     ptrdiff_t n;
     mg_weight *weight;
     mg_status (*read)(const mg_weights *, const mg_weight *, ptrdiff_t begin, ptrdiff_t end, mg_real *to);
-    int fd;         /* safetensors */
-    uint64_t start; /* of all data in the file */
+    int fd;
+    size_t bytes;   /* of the file */
+    uint64_t start; /* safetensors: of all data in the file */
     mg_h5 h5;       /* Keras */
 };
 
@@ -32,7 +33,7 @@ static inline mg_status mg_weights_read(const mg_weights *weights, const mg_weig
 /* Fill the error, as mg_refuse_file does, and return MG_ERR_FORMAT. */
 mg_status mg_weights_error(const mg_weights *weights, const char *format, ...) MG_PRINTF(2, 3);
 
-/* What git leaves where a large file was not fetched: MG_ERR_FORMAT that says so. MG_ERR_IO for what cannot be read. */
-mg_status mg_refuse_lfs_pointer(const char *path, mg_error *error);
+/* For the openers: fd and bytes, of the path. */
+mg_status mg_weights_open_file(mg_weights *weights);
 
 #endif

@@ -9,12 +9,15 @@
 #define MG_MIB ((size_t)1 << 20)
 #define MG_GIB ((size_t)1 << 30)
 
-#define MG_MOST_TEXT (2 * MG_GIB) /* bytes of a text, CSV or grammar file; its ids take four times as much */
-#define MG_MOST_STREAM MG_GIB     /* bytes from a pipe, whose length nobody knows beforehand */
-#define MG_MOST_MERGES                                                                                                 \
-    (32 * MG_MIB)             /* bytes; GPT-2's merges.txt has 0.4 MiB, and those of 250,000 tokens some 4 MiB         \
-                               */
-#define MG_MOST_CONFIG MG_MIB /* bytes of a config.json */
+/* In bytes. */
+#define MG_MOST_TEXT (2 * MG_GIB)        /* a text, CSV or grammar file; its ids take four times as much */
+#define MG_MOST_STREAM MG_GIB            /* from a pipe, whose length nobody knows beforehand */
+#define MG_MOST_MERGES (32 * MG_MIB)     /* GPT-2's merges.txt has 0.4 MiB, those of 250,000 tokens some 4 MiB */
+#define MG_MOST_CONFIG MG_MIB            /* config.json */
+#define MG_MOST_VOCAB_JSON (16 * MG_MIB) /* GPT-2's has 1 MiB; a parser takes some 15 times that */
+#define MG_MOST_TOKENS MG_GIB            /* a checkpoint's vocabulary */
+/* GPT-2's largest has 60 KiB; a parser takes some 40 times that. */
+#define MG_MOST_SAFETENSORS_HEADER (4 * MG_MIB)
 
 enum {
     MG_CSV_MOST_COLUMNS = 16384,     /* the widest sheet of a spreadsheet */

@@ -7,7 +7,7 @@
 set -euo pipefail
 
 packages=(gcc libc6-dev cmake ninja-build pkg-config
-    libopenblas-openmp-dev libhdf5-dev libcsv-dev libcmocka-dev libjansson-dev libpcre2-dev librandom123-dev
+    libopenblas-openmp-dev libhdf5-dev zlib1g-dev libcsv-dev libcmocka-dev libjansson-dev libpcre2-dev librandom123-dev
     gnuplot-nox fonts-dejavu-core)
 [ "${1:-}" != --tests ] ||
     packages+=(chromium hdf5-tools python3 python3-h5py python3-numpy python3-torch valgrind)

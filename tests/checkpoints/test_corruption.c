@@ -1,6 +1,5 @@
 /* Whatever single byte of a checkpoint changes, and wherever the file ends: loading says what is wrong or, where the
  * byte carries no meaning, loads the same model. */
-#include "crc32.h"
 #include "fixture.h"
 
 #include <fcntl.h>
@@ -137,28 +136,8 @@ static void without_a_seal_the_dataset_is_named(void **state) {
     free(bytes);
 }
 
-static void crc32_known_answers(void **state) {
-    (void)state;
-    const char text[] = "123456789";
-    mg_crc32 crc;
-    mg_crc32_begin(&crc);
-    assert_int_equal(mg_crc32_value(&crc), 0);
-    for (size_t cut = 0; cut <= 9; cut++) { /* in two pieces, wherever the cut */
-        mg_crc32_begin(&crc);
-        mg_crc32_add(&crc, text, cut);
-        mg_crc32_add(&crc, text + cut, 9 - cut);
-        assert_int_equal(mg_crc32_value(&crc), 0xCBF43926u); /* the check value of this CRC's definition */
-    }
-    unsigned char ramp[256];
-    for (int i = 0; i < 256; i++) ramp[i] = (unsigned char)i;
-    mg_crc32_begin(&crc);
-    mg_crc32_add(&crc, ramp, sizeof ramp);
-    assert_int_equal(mg_crc32_value(&crc), 0x29058C73u); /* zlib.crc32(bytes(range(256))) */
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(crc32_known_answers),
         cmocka_unit_test(every_flipped_byte),
         cmocka_unit_test(flipped_bytes_with_an_optimiser),
         cmocka_unit_test(every_length),

@@ -111,7 +111,7 @@ static void short_files_are_refused(void **state) {
     write_parts(0, "", NULL, 0);
     assert_refused("its header is empty");
     write_parts(100000001, "{}", NULL, 0);
-    assert_refused("its header is 100000001 bytes long, and 100000000 are the most");
+    assert_refused("its header is 100000001 bytes long, and 4194304 are the most");
     write_parts(UINT64_MAX, "{}", NULL, 0);
     assert_refused("its header is 18446744073709551615 bytes long");
     write_parts(3, "{}", NULL, 0);
@@ -177,7 +177,7 @@ static void what_cannot_be_read_is_an_io_error(void **state) {
     assert_says(error.message, "No such file");
     assert_int_equal(mg_safetensors_open(&weights, fixture_folder, &error), MG_ERR_IO);
     mg_weights_close(&weights);
-    assert_says(error.message, "is not a regular file");
+    assert_says(error.message, "not a regular file");
 }
 
 int main(void) {

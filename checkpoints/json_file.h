@@ -1,0 +1,15 @@
+/* A JSON file of a known kind, read whole. */
+#ifndef MASKGRAD_JSON_FILE_H
+#define MASKGRAD_JSON_FILE_H
+
+#include "error.h"
+
+#include <stddef.h>
+
+#include <jansson.h>
+
+/* *json is the caller's (json_decref). MG_ERR_IO for what cannot be read or is no regular file; MG_ERR_FORMAT for more
+ * than `most` bytes, a git-lfs pointer, a repeated key, or what is not JSON, with line and column. */
+mg_status mg_json_file_read(const char *path, size_t most, json_t **json, mg_error *error);
+
+#endif
