@@ -66,7 +66,7 @@ typedef struct mg_h5_number {
     mg_h5_number_type type;
     void *to; /* an int64_t, uint64_t or double */
 } mg_h5_number;
-enum { MG_H5_AT_ONCE = 64 }; /* what is asked for together costs one switch between processes */
+enum { MG_H5_AT_ONCE = 32 }; /* what is asked for together costs one switch between processes */
 /* At most MG_H5_AT_ONCE. */
 mg_status mg_h5_read_numbers(const mg_h5 *h5, const char *object, int n, const mg_h5_number *numbers);
 mg_status mg_h5_read_int(const mg_h5 *h5, const char *object, const char *name, int64_t *value);

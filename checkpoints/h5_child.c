@@ -216,29 +216,37 @@ static int receive(int socket, void *to, size_t n) {
     return 1;
 }
 
-/* The next frame of an answer. */
-static mg_status receive_frame(const mg_h5 *h5, const char *object, frame *f, char bytes[1 << 16]) {
-    int got = receive(h5->child->socket, f, sizeof *f);
-    if (got == 1 && (f->bytes >= 1 << 16 || f->status < MG_OK || f->status > MG_ERR_STATE))
-        return dismiss(h5, "the process that reads it sends what it should not");
-    if (got == 1) got = receive(h5->child->socket, bytes, f->bytes);
-    if (got == 0) return bury(h5, object);
-    if (got < 0) return dismiss(h5, "the process that reads it does not answer");
-    bytes[f->bytes] = '\0';
-    return MG_OK;
+static mg_status dismiss_nonsense(const mg_h5 *h5) {
+    return dismiss(h5, "the process that reads it sends what it should not");
+}
+
+/* The next bytes of an answer to a question about `object`. */
+static mg_status receive_bytes(const mg_h5 *h5, const char *object, void *to, size_t n) {
+    int got = receive(h5->child->socket, to, n);
+    return got == 1 ? MG_OK : got == 0 ? bury(h5, object) : dismiss(h5, "the process that reads it does not answer");
+}
+
+/* The sentence of an error that the child met. */
+static mg_status receive_error(const mg_h5 *h5, const char *object, const frame *f) {
+    char text[sizeof h5->error->message];
+    if (f->status < MG_OK || f->status > MG_ERR_STATE || f->bytes >= sizeof text) return dismiss_nonsense(h5);
+    mg_status status = receive_bytes(h5, object, text, f->bytes);
+    if (status != MG_OK) return status;
+    text[f->bytes] = '\0';
+    return mg_error_set(h5->error, (mg_status)f->status, "%s", text);
 }
 
 /* An answer's length, or its error. */
 static mg_status receive_answer(const mg_h5 *h5, const mg_h5_call *call, size_t *length) {
     frame f;
-    char bytes[1 << 16];
     for (*length = 0;; *length += f.bytes) {
-        mg_status status = receive_frame(h5, call->question.object, &f, bytes);
+        mg_status status = receive_bytes(h5, call->question.object, &f, sizeof f);
         if (status != MG_OK) return status;
-        if (f.status != MG_OK) return mg_error_set(h5->error, (mg_status)f.status, "%s", bytes);
+        if (f.status != MG_OK) return receive_error(h5, call->question.object, &f);
         if (f.bytes == 0) return MG_OK;
-        if (f.bytes > call->size - *length) return dismiss(h5, "the process that reads it sends too much");
-        memcpy((char *)call->to + *length, bytes, f.bytes);
+        if (f.bytes > call->size - *length) return dismiss_nonsense(h5);
+        status = receive_bytes(h5, call->question.object, (char *)call->to + *length, f.bytes);
+        if (status != MG_OK) return status;
     }
 }
 

@@ -34,7 +34,7 @@ static mg_status io_error(const char *path, mg_error *error) {
 
 /* From where `fd` stands to the end. */
 static mg_status sum(int fd, const char *path, uint64_t *length, uint32_t *value, mg_error *error) {
-    unsigned char buffer[1 << 16];
+    unsigned char buffer[1 << 14];
     uLong crc = crc32(0, NULL, 0);
     *length = 0;
     for (;;) {
