@@ -50,14 +50,19 @@ mg_status mg_corpus_check(const mg_corpus *corpus, ptrdiff_t block_size, mg_erro
     return MG_OK;
 }
 
-void mg_corpus_batch(const mg_corpus *corpus, mg_split split, mg_rng rng, ptrdiff_t B, ptrdiff_t T, int *ids,
-                     int *targets) {
+void mg_corpus_windows(const mg_corpus *corpus, mg_split split, mg_rng rng, ptrdiff_t first, ptrdiff_t B, ptrdiff_t T,
+                       int *ids, int *targets) {
     part p = part_of(corpus, split);
     MG_CHECK(B >= 1 && T >= 1 && p.n > T, "a batch of %td windows of %td tokens, from %td tokens", B, T, p.n);
     for (ptrdiff_t b = 0; b < B; b++) {
-        ptrdiff_t offset = (ptrdiff_t)mg_rng_below(rng, (uint64_t)b, (uint64_t)(p.n - T));
+        ptrdiff_t offset = (ptrdiff_t)mg_rng_below(rng, (uint64_t)(first + b), (uint64_t)(p.n - T));
         const int *window = corpus->ids + p.begin + offset;
         memcpy(ids + b * T, window, (size_t)T * sizeof *ids);
         memcpy(targets + b * T, window + 1, (size_t)T * sizeof *targets);
     }
+}
+
+void mg_corpus_batch(const mg_corpus *corpus, mg_split split, mg_rng rng, ptrdiff_t B, ptrdiff_t T, int *ids,
+                     int *targets) {
+    mg_corpus_windows(corpus, split, rng, 0, B, T, ids, targets);
 }

@@ -46,5 +46,8 @@ MG_API mg_status mg_corpus_check(const mg_corpus *corpus, ptrdiff_t block_size, 
  * drawn uniformly among all windows of the split: a function of (rng). ids and targets hold B*T. */
 MG_API void mg_corpus_batch(const mg_corpus *corpus, mg_split split, mg_rng rng, ptrdiff_t B, ptrdiff_t T, int *ids,
                             int *targets);
+/* The same from window `first` of the draw on: window k is a function of (rng, k), however a draw is cut into batches. */
+MG_API void mg_corpus_windows(const mg_corpus *corpus, mg_split split, mg_rng rng, ptrdiff_t first, ptrdiff_t B,
+                              ptrdiff_t T, int *ids, int *targets);
 
 #endif

@@ -79,6 +79,19 @@ static void finish(mg_evaluation *e, gap_sums sums) {
                                                  e->position_gap_error[t] / n, n);
 }
 
+/* A loss that is no number says nothing of how well a model predicts, and compares as false with every bound. */
+static mg_status check_finite(const mg_evaluation *e, mg_gpt *gpt, mg_error *error) {
+    if (isfinite(e->loss)) return MG_OK;
+    const char *what = isnan(e->loss) ? "not a number" : "infinite";
+    const mg_param *culprit = mg_params_find_not_finite(mg_gpt_params(gpt));
+    if (culprit)
+        return mg_error_set(
+            error, MG_ERR_STATE,
+            "the loss is %s, since the model's '%s' holds NaN or infinity: nothing can be measured on it", what,
+            culprit->name);
+    return mg_error_set(error, MG_ERR_STATE, "the loss is %s: the model's weights are too large to compute with", what);
+}
+
 /* How many windows go through the model at once. A pass holds some 18 numbers a token, layer and unit of width, and 3 a
  * token and word: with GPT-2's vocabulary a whole batch would take many times what the model does. */
 static ptrdiff_t windows_at_once(const mg_gpt_config *c, ptrdiff_t B) {
@@ -125,8 +138,8 @@ mg_status mg_evaluate(mg_gpt *gpt, mg_tape *tape, const mg_corpus *corpus, mg_sp
             status = mg_error_set(error, MG_ERR_STOPPED, "the evaluation was interrupted");
             break;
         }
-        mg_rng rng = {seed, MG_STREAM_EVAL, (uint32_t)batch};
-        mg_corpus_batch(corpus, split, rng, B, T, w.ids, w.targets);
+        mg_rng rng = {seed, MG_STREAM_EVAL, 0};
+        mg_corpus_windows(corpus, split, rng, batch * B, B, T, w.ids, w.targets);
         forward_batch(gpt, tape, &w, B, T);
         for (ptrdiff_t row = 0; row < B; row++) add_window(&e, corpus, &w, row, &sums);
     }
@@ -137,6 +150,11 @@ mg_status mg_evaluate(mg_gpt *gpt, mg_tape *tape, const mg_corpus *corpus, mg_sp
         return status;
     }
     finish(&e, sums);
+    status = check_finite(&e, gpt, error);
+    if (status != MG_OK) {
+        mg_evaluation_free(&e);
+        return status;
+    }
     *evaluation = e;
     return MG_OK;
 }

@@ -24,17 +24,19 @@ typedef struct mg_stop {
     void *user;
 } mg_stop;
 
-/* n_batches batches of batch_size windows of T tokens, drawn by (seed, MG_STREAM_EVAL, batch). Free the result with
- * mg_evaluation_free. `tape` is empty before and after, and records afterwards. `stop` may be NULL. */
+/* n_batches * batch_size windows of T tokens. Window k is a function of (seed, k), so how they are cut into batches
+ * does not change which they are. MG_ERR_STATE, with the parameter to blame, if the loss is not finite. Free the result
+ * with mg_evaluation_free. `tape` is empty before and after, and records afterwards. `stop` may be NULL. */
 MG_API mg_status mg_evaluate(mg_gpt *gpt, mg_tape *tape, const mg_corpus *corpus, mg_split split, int n_batches,
-                      ptrdiff_t batch_size, uint64_t seed, const mg_stop *stop, mg_evaluation *evaluation,
-                      mg_error *error);
+                             ptrdiff_t batch_size, uint64_t seed, const mg_stop *stop, mg_evaluation *evaluation,
+                             mg_error *error);
 MG_API void mg_evaluation_free(mg_evaluation *evaluation);
 /* `position,loss,floor`, a row a position; floor is empty where the source is unknown. MG_ERR_IO if `out` refuses. */
 MG_API mg_status mg_evaluation_print(const mg_evaluation *evaluation, FILE *out);
 
 /* The alarm: what a loss says about the run. NULL if it is plausible; else a sentence with the likely cause (mask,
  * shift or data), in `text`. A model below the floor sees its labels; one above ln V has learned nothing. */
-MG_API const char *mg_evaluation_alarm(const mg_evaluation *evaluation, const mg_gpt_config *config, char *text, size_t size);
+MG_API const char *mg_evaluation_alarm(const mg_evaluation *evaluation, const mg_gpt_config *config, char *text,
+                                       size_t size);
 
 #endif

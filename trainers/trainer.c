@@ -184,11 +184,17 @@ static mg_status refuse_update(mg_trainer *trainer, const mg_step *step, mg_erro
     mg_params_zero_grad(mg_gpt_params(trainer->gpt));
     bool is_loss = !isfinite(step->loss);
     double value = is_loss ? step->loss : step->grad_norm;
+    const char *of = is_loss ? "loss" : "gradient's norm", *what = isnan(value) ? "not a number" : "infinite";
+    if (step->step == 0) /* nothing was learned yet: no learning rate is to blame */
+        return mg_error_set(
+            error, MG_ERR_STATE,
+            "step 0: the %s is %s before the first update: the weights that the run starts from are too "
+            "large (--init-from, --init-std, --attn-init-std)",
+            of, what);
     return mg_error_set(error, MG_ERR_STATE,
                         "step %lld: the %s is %s, so the run stops here; a lower --lr (now %g), a --grad-clip or a "
                         "longer --warmup-iters may help",
-                        (long long)step->step, is_loss ? "loss" : "gradient's norm",
-                        isnan(value) ? "not a number" : "infinite", step->lr);
+                        (long long)step->step, of, what, step->lr);
 }
 
 mg_status mg_trainer_step(mg_trainer *trainer, mg_step *step, mg_error *error) {
@@ -269,6 +275,13 @@ mg_status mg_trainer_take_weights(mg_trainer *trainer, const mg_checkpoint *chec
     }
     if (from->n != to->n || from->size != to->size)
         return mg_error_set(error, MG_ERR_INPUT, "the checkpoint has %d parameters, the run has %d", from->n, to->n);
+    const mg_param *spoiled = mg_params_find_not_finite(from);
+    if (spoiled)
+        return mg_error_set(
+            error, MG_ERR_FORMAT,
+            "the checkpoint's '%s' holds NaN or infinity, from which nothing can be learned; start from "
+            "one that was saved before",
+            spoiled->name);
     memcpy(to->values, from->values, (size_t)to->size * sizeof *to->values);
     return MG_OK;
 }
@@ -291,8 +304,7 @@ static mg_train_options options_of(const mg_checkpoint *checkpoint, const mg_tra
 
 static mg_status check_same_run(const mg_trainer *trainer, const mg_checkpoint *checkpoint, mg_error *error) {
     static const char NOT_THIS_RUNS[] = "the checkpoint is not this run's";
-    if (!checkpoint->adamw)
-        return mg_error_set(error, MG_ERR_INPUT, "%s: it has no optimizer state", NOT_THIS_RUNS);
+    if (!checkpoint->adamw) return mg_error_set(error, MG_ERR_INPUT, "%s: it has no optimizer state", NOT_THIS_RUNS);
     if (checkpoint->train.data_hash != trainer->corpus->hash)
         return mg_error_set(error, MG_ERR_INPUT, "%s: it was trained on other data", NOT_THIS_RUNS);
     mg_train_options saved = options_of(checkpoint, &trainer->options);
@@ -301,7 +313,8 @@ static mg_status check_same_run(const mg_trainer *trainer, const mg_checkpoint *
     char was[256], is[256];
     mg_setting_format(differs, &saved, was, sizeof was);
     mg_setting_format(differs, &trainer->options, is, sizeof is);
-    return mg_error_set(error, MG_ERR_INPUT, "%s: its %s is %s, the run's is %s", NOT_THIS_RUNS, differs->name, was, is);
+    return mg_error_set(error, MG_ERR_INPUT, "%s: its %s is %s, the run's is %s", NOT_THIS_RUNS, differs->name, was,
+                        is);
 }
 
 mg_status mg_trainer_restore(mg_trainer *trainer, const mg_checkpoint *checkpoint, mg_error *error) {

@@ -45,7 +45,7 @@ typedef struct mg_trainer mg_trainer;
 /* Checked, allocated, initialised from the seed. Borrows the corpus. MG_ERR_INPUT if a step would take more memory than
  * the machine has, with the flag that is too large, the need and what there is. */
 MG_API mg_status mg_trainer_new(mg_trainer **trainer, const mg_train_options *options, const mg_corpus *corpus,
-                         mg_error *error);
+                                mg_error *error);
 MG_API void mg_trainer_free(mg_trainer *trainer);
 
 /* One update. A loss or a gradient norm that is not finite stops before the update, with MG_ERR_STATE and a sentence;
@@ -54,7 +54,7 @@ MG_API mg_status mg_trainer_step(mg_trainer *trainer, mg_step *step, mg_error *e
 MG_API int64_t mg_trainer_steps_done(const mg_trainer *trainer);
 /* The mean loss over n_batches batches of windows: the same windows at each call. Changes nothing of the run. */
 MG_API mg_status mg_trainer_evaluate(mg_trainer *trainer, mg_split split, int n_batches, const mg_stop *stop,
-                              mg_evaluation *evaluation, mg_error *error);
+                                     mg_evaluation *evaluation, mg_error *error);
 
 MG_API mg_gpt *mg_trainer_model(mg_trainer *trainer);
 MG_API const mg_train_options *mg_trainer_options(const mg_trainer *trainer); /* resolved, with the vocabulary's size */
@@ -68,7 +68,8 @@ MG_API mg_checkpoint mg_trainer_checkpoint(mg_trainer *trainer);
 /* Go on where the checkpoint was made: its weights, moments and step. MG_ERR_INPUT if the two are not the same run,
  * with what differs. */
 MG_API mg_status mg_trainer_restore(mg_trainer *trainer, const mg_checkpoint *checkpoint, mg_error *error);
-/* Start from its weights alone, at step 0. MG_ERR_INPUT if the shapes differ. */
+/* Start from its weights alone, at step 0. MG_ERR_INPUT if the shapes differ, MG_ERR_FORMAT if a
+ * weight is not finite. */
 MG_API mg_status mg_trainer_take_weights(mg_trainer *trainer, const mg_checkpoint *checkpoint, mg_error *error);
 
 #endif

@@ -68,6 +68,18 @@ ptrdiff_t mg_params_count(const mg_params *params) {
     return count;
 }
 
+static bool is_finite(const mg_tensor *tensor) {
+    ptrdiff_t n = mg_size(tensor), bad = 0;
+    for (ptrdiff_t i = 0; i < n; i++) bad += !isfinite(tensor->data[i]);
+    return bad == 0;
+}
+
+const mg_param *mg_params_find_not_finite(const mg_params *params) {
+    for (int i = 0; i < params->n; i++)
+        if (!is_finite(&params->param[i].tensor)) return &params->param[i];
+    return NULL;
+}
+
 void mg_params_zero_grad(mg_params *params) {
     MG_CHECK(params->grads, "params: these were made without gradients");
     memset(params->grads, 0, (size_t)params->size * sizeof(mg_real));

@@ -119,6 +119,19 @@ status 0 "$program" evaluate causal none --data "$data" --grammar-size 20000 --m
     'causal,causal causal,none none,causal none,none ' ] || fail "training mask by evaluation mask: $(cat out)"
 status 0 "$program" evaluate causal --data "$data" --grammar-size 20000 --eval-iters 4
 [ "$(grep -c '^[0-7],' out)" = 8 ] || fail "a row a position"
+for batch in 1 8 32; do # the same 32 windows however they are cut, up to the order of sums
+    "$program" evaluate causal --data "$data" --grammar-size 20000 --batch-size $batch --eval-iters $((32 / batch)) |
+        sed -n 2p | cut -d, -f4,5 | tr , ' ' | awk '{printf "%.4f %.4f\n", $1, $2}'
+done | sort -u >losses
+[ "$(wc -l <losses)" = 1 ] || fail "the windows depend on the batch: $(cat losses)"
+for value in nan inf; do
+    "$(dirname "$program")/tests/poison" causal/checkpoint.h5 $value $value.h5
+    status 1 "$program" evaluate $value.h5 --data "$data" --grammar-size 20000
+    says "'ln_f.bias' holds NaN or infinity"
+    status 1 train --data "$data" --grammar-size 20000 --init-from $value.h5 --out-dir unfit
+    says "'ln_f.bias' holds NaN or infinity"
+    [ ! -e unfit ] || fail "a folder for a run that cannot begin"
+done
 status 2 "$program" evaluate text --data "$data" --grammar-size 20000
 says "not among"
 status 2 train --data "$data" --init-from text --out-dir unfit

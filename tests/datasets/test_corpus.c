@@ -295,6 +295,9 @@ static void batches_are_a_function_of_the_rng(void **state) {
     assert_memory_not_equal(a, b, sizeof a);
     mg_corpus_batch(c, MG_TRAIN, (mg_rng){1, MG_STREAM_BATCH, 3}, 4, 16, b, targets);
     assert_memory_equal(a, b, sizeof a);
+    for (int k = 0; k < 4; k++) /* however it is cut */
+        mg_corpus_windows(c, MG_TRAIN, (mg_rng){1, MG_STREAM_BATCH, 3}, k, 1, 16, b + k * 16, targets);
+    assert_memory_equal(a, b, sizeof a);
     mg_corpus_free(c);
 }
 
