@@ -13,6 +13,10 @@ static part part_of(const mg_corpus *corpus, mg_split split) {
     return (part){corpus->n_train, corpus->n - corpus->n_train};
 }
 
+const int *mg_corpus_ids(const mg_corpus *corpus, mg_split split) {
+    return corpus->ids + part_of(corpus, split).begin;
+}
+
 ptrdiff_t mg_corpus_tokens(const mg_corpus *corpus, mg_split split) {
     return part_of(corpus, split).n;
 }
@@ -56,7 +60,7 @@ void mg_corpus_windows(const mg_corpus *corpus, mg_split split, mg_rng rng, ptrd
     MG_CHECK(B >= 1 && T >= 1 && p.n > T, "a batch of %td windows of %td tokens, from %td tokens", B, T, p.n);
     for (ptrdiff_t b = 0; b < B; b++) {
         ptrdiff_t offset = (ptrdiff_t)mg_rng_below(rng, (uint64_t)(first + b), (uint64_t)(p.n - T));
-        const int *window = corpus->ids + p.begin + offset;
+        const int *window = mg_corpus_ids(corpus, split) + offset;
         memcpy(ids + b * T, window, (size_t)T * sizeof *ids);
         memcpy(targets + b * T, window + 1, (size_t)T * sizeof *targets);
     }

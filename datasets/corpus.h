@@ -33,7 +33,9 @@ typedef struct mg_corpus {
  * to be characters or the like is spelled out as text, and its corpus has no grammar. Errors name the file. */
 MG_API mg_status mg_corpus_load(mg_corpus **corpus, const mg_data_options *options, mg_error *error);
 MG_API void mg_corpus_free(mg_corpus *corpus);
-/* The tokens that a split's windows are taken from; without validation tokens, validation reads the training tokens. */
+/* The tokens that a split's windows are taken from, and how many; without validation tokens, validation reads the
+ * training tokens. */
+MG_API const int *mg_corpus_ids(const mg_corpus *corpus, mg_split split);
 MG_API ptrdiff_t mg_corpus_tokens(const mg_corpus *corpus, mg_split split);
 /* How many characters a token of the split stands for, on average, with the blanks between words: what a loss in nats a
  * token is divided by, to compare it with that of other tokens. */
