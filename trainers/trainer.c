@@ -13,6 +13,8 @@ struct mg_trainer {
     mg_adamw adamw;
     mg_tape *tape;
     int *ids, *targets; /* of a whole step: (grad_accum, batch_size, block_size) */
+    mg_alarm *alarm;    /* or NULL */
+    mg_real *row_loss;  /* of the same windows, for the alarm; or NULL */
     int64_t tokens;
     double best_loss;
 };
@@ -145,7 +147,22 @@ void mg_trainer_free(mg_trainer *trainer) {
     if (trainer->tape) mg_tape_free(trainer->tape);
     mg_free(trainer->ids);
     mg_free(trainer->targets);
+    mg_free(trainer->row_loss);
+    mg_alarm_free(trainer->alarm);
     mg_free(trainer);
+}
+
+mg_status mg_trainer_set_alarm(mg_trainer *trainer, mg_error *error) {
+    const mg_train_options *o = &trainer->options;
+    size_t n = (size_t)o->batch_size * (size_t)o->grad_accum * (size_t)o->model.block_size;
+    if (!trainer->row_loss) trainer->row_loss = mg_alloc(n, sizeof(mg_real), "the losses of a step", error);
+    if (!trainer->row_loss) return MG_ERR_MEMORY;
+    mg_alarm_free(trainer->alarm);
+    return mg_alarm_new(&trainer->alarm, trainer->corpus, MG_TRAIN, o->model.block_size, error);
+}
+
+const mg_alarm *mg_trainer_alarm(const mg_trainer *trainer) {
+    return trainer->alarm;
 }
 
 /* ---- A step ---- */
@@ -172,7 +189,7 @@ static double accumulate(mg_trainer *trainer) {
         };
         ptrdiff_t begin = micro * B * T;
         mg_tensor *mean = mg_gpt_loss(trainer->gpt, trainer->tape, trainer->ids + begin, trainer->targets + begin, B, T,
-                                      &pass, NULL);
+                                      &pass, trainer->row_loss ? trainer->row_loss + begin : NULL);
         loss += (double)mean->data[0];
         mg_backward(trainer->tape, mean);
         mg_tape_reset(trainer->tape);
@@ -206,6 +223,9 @@ mg_status mg_trainer_step(mg_trainer *trainer, mg_step *step, mg_error *error) {
     step->loss = accumulate(trainer);
     step->grad_norm = mg_params_grad_norm(params) / o->grad_accum;
     if (!isfinite(step->loss) || !isfinite(step->grad_norm)) return refuse_update(trainer, step, error);
+    if (trainer->alarm)
+        step->alarm = mg_alarm_observe(trainer->alarm, step->step, (ptrdiff_t)o->batch_size * o->grad_accum,
+                                       trainer->ids, trainer->targets, trainer->row_loss);
     mg_adamw_step(&trainer->adamw, params, step->lr, mg_clip_scale(step->grad_norm, o->grad_clip) / o->grad_accum);
     trainer->tokens += (int64_t)o->batch_size * o->grad_accum * o->model.block_size;
     step->tokens = trainer->tokens;

@@ -11,6 +11,7 @@
 #ifndef MASKGRAD_TRAINER_H
 #define MASKGRAD_TRAINER_H
 
+#include "alarm.h"
 #include "checkpoint.h"
 #include "corpus.h"
 #include "evaluation.h"
@@ -38,6 +39,7 @@ typedef struct mg_step {
     double grad_norm; /* before clipping */
     int64_t tokens;   /* seen in training up to and with this step */
     double seconds;   /* that it took */
+    bool alarm;       /* it raised the alarm: see mg_trainer_set_alarm */
 } mg_step;
 
 typedef struct mg_trainer mg_trainer;
@@ -51,6 +53,10 @@ MG_API void mg_trainer_free(mg_trainer *trainer);
 /* One update. A loss or a gradient norm that is not finite stops before the update, with MG_ERR_STATE and a sentence;
  * *step is filled all the same, and the parameters are those of the last good step. */
 MG_API mg_status mg_trainer_step(mg_trainer *trainer, mg_step *step, mg_error *error);
+/* Watch each step from now on for labels that are read (alarm.h). It changes no bit of the training. On failure nothing
+ * is watched. */
+MG_API mg_status mg_trainer_set_alarm(mg_trainer *trainer, mg_error *error);
+MG_API const mg_alarm *mg_trainer_alarm(const mg_trainer *trainer); /* NULL: none is set */
 MG_API int64_t mg_trainer_steps_done(const mg_trainer *trainer);
 /* The mean loss over n_batches batches of windows: the same windows at each call. Changes nothing of the run. */
 MG_API mg_status mg_trainer_evaluate(mg_trainer *trainer, mg_split split, int n_batches, const mg_stop *stop,
