@@ -1,8 +1,9 @@
 /* o_i = Σ_j p_ij v_j,  p_i = softmax_j(s_ij),  s_ij = scale · q_i · k_j,  j over the keys that query i may see
  *
  * Vaswani et al. 2017, eq. 1, for each head. The mask is a length: query i sees the first mg_visible(i) keys, and the
- * loops end there. Forward keeps one number a query, L_i = log Σ_j exp(s_ij); backward makes the weights again from it,
- * p_ij = exp(s_ij − L_i) (Dao et al. 2022, algorithm 4), so that memory grows with T and not with T²:
+ * loops end there. Forward keeps two numbers per query, m_i = max_j s_ij and Z_i = Σ_j exp(s_ij − m_i); backward makes
+ * the weights again from them, p_ij = exp(s_ij − m_i) / Z_i (Dao et al. 2022, algorithm 4), so that memory grows with T
+ * and not with T²:
  *
  *     dv_j  = Σ_i p_ij do_i
  *     dp_ij = do_i · v_j
@@ -21,7 +22,7 @@
 typedef mg_attention_job job;
 
 typedef struct saved {
-    mg_real *log_sum;
+    mg_real *greatest, *inverse;
     int *lookahead;
     mg_real scale, dropout;
     mg_rng rng;
@@ -76,7 +77,8 @@ static void attention_backward(mg_tape *tape, const mg_node *node) {
                                  .dropout_rng = s->rng};
     j.width = j.C / j.o.n_head;
     j.key_stride = 3 * j.C;
-    j.log_sum = s->log_sum;
+    j.greatest = s->greatest;
+    j.inverse = s->inverse;
     j.out = node->out->data;
     j.dout = node->out->grad;
     j.dqkv = mg_grad_beta(tape, qkv, &j.dqkv_beta);
@@ -103,7 +105,7 @@ static void append_to_cache(job *j) {
 
 static const saved *save(mg_tape *tape, const job *j) {
     saved *s = mg_tape_alloc(tape, 1, sizeof *s, "attention's state");
-    *s = (saved){j->log_sum, NULL, j->o.scale, j->o.dropout, j->o.dropout_rng, j->o.n_head};
+    *s = (saved){j->greatest, j->inverse, NULL, j->o.scale, j->o.dropout, j->o.dropout_rng, j->o.n_head};
     if (!j->o.lookahead) return s;
     s->lookahead = mg_tape_alloc(tape, (size_t)j->o.n_head, sizeof(int), "attention's state");
     memcpy(s->lookahead, j->o.lookahead, (size_t)j->o.n_head * sizeof(int));
@@ -137,7 +139,9 @@ mg_tensor *(mg_attention)(mg_tape *tape, mg_tensor *qkv, const mg_attention_opti
     }
     mg_tensor *out = mg_tape_output(tape, 3, (ptrdiff_t[]){j.B, j.queries, j.C});
     j.out = out->data;
-    j.log_sum = mg_tape_alloc(tape, (size_t)(j.B * options->n_head * j.queries), sizeof(mg_real), "attention's sums");
+    size_t rows = (size_t)(j.B * options->n_head * j.queries);
+    j.greatest = mg_tape_alloc(tape, rows, sizeof(mg_real), "attention's greatest scores");
+    j.inverse = mg_tape_alloc(tape, rows, sizeof(mg_real), "attention's sums");
     /* Heads so small that starting a thread costs more than they do go together. */
     ptrdiff_t work = j.queries * j.keys * j.width, n_heads = j.B * options->n_head;
     j.heads_per_tile = work >= 16384 ? 1 : 16384 / work < n_heads ? 16384 / work : n_heads;

@@ -132,8 +132,10 @@ MG_INLINE void forward_queries(const int R, const job *j, const head *a, ptrdiff
         n[r] = visible(j, a, query + r);
         capture(j->o.scores, j, a, query + r, n[r], row + r * row_stride(j), 1, -INFINITY);
     }
-    mg_softmax_rows(R, n, row, row_stride(j), factor, j->log_sum + a->index * j->queries + query);
+    ptrdiff_t at = a->index * j->queries + query;
+    mg_softmax_rows(R, n, row, row_stride(j), factor, j->greatest + at);
     for (int r = 0; r < R; r++) {
+        j->inverse[at + r] = factor[r];
         capture(j->o.weights, j, a, query + r, n[r], row + r * row_stride(j), factor[r], 0);
         if (j->o.dropout > 0) drop(j, a, query + r, n[r], row + r * row_stride(j));
     }
@@ -163,7 +165,8 @@ static size_t lay_out_forward(const job *j, mg_real *memory, forward_space *w) {
     return lay_out(4, array, size, memory);
 }
 
-/* A few queries do without copies: they would read each key and value hardly more often than making them does. */
+/* A few queries of a cache do without copies: they would read each key and value hardly more often than making them
+ * does. Without a cache there may be a backward, which must meet the same scores, summed in the same order. */
 static void forward_few(const job *j, const head *a, const forward_space *w) {
     for (ptrdiff_t i = 0; i < j->queries; i++) {
         const mg_real *q = a->q + i * a->q_stride;
@@ -188,7 +191,7 @@ static void forward(const job *j, ptrdiff_t index, mg_real *workspace) {
     head of_index = head_of(j, index), *a = &of_index;
     forward_space w;
     lay_out_forward(j, workspace, &w);
-    if (j->queries < MG_GROUP) {
+    if (j->o.cached_keys && j->queries < MG_GROUP) {
         forward_few(j, a, &w);
         return;
     }
@@ -215,9 +218,9 @@ static size_t lay_out_backward(const job *j, mg_real *memory, backward_space *w)
     return lay_out(11, array, size, memory);
 }
 
-/* Weights and score gradients of a query whose greatest score, and so log_sum, is infinite: those of mg_softmax. D is
- * summed from the weights and not taken from the output: it is then exact where one key has all the weight, and what
- * makes a score infinite meets a gradient of 0, not a rounding error. */
+/* Weights and score gradients of a query whose greatest score is infinite: those of mg_softmax. D is summed from the
+ * weights and not taken from the output: it is then exact where one key has all the weight, and what makes a score
+ * infinite meets a gradient of 0, not a rounding error. */
 static void backward_limit(ptrdiff_t n, mg_real scale, mg_real *p, mg_real *ds) {
     mg_real D = 0;
     mg_softmax_limit(n, p, p);
@@ -231,16 +234,16 @@ MG_INLINE void backward_queries(const int R, const job *j, const head *a, const 
                                 ptrdiff_t at) {
     mg_real *p = w->p + at * row_stride(j), *ds = w->ds + at * row_stride(j), scale = j->o.scale;
     for (int r = 0; r < R; r++, p += row_stride(j), ds += row_stride(j)) {
-        mg_real log_sum = j->log_sum[a->index * j->queries + query + r];
-        mg_real D = w->D[at + r];
+        ptrdiff_t of_query = a->index * j->queries + query + r;
+        mg_real greatest = j->greatest[of_query], inverse = j->inverse[of_query], D = w->D[at + r];
         ptrdiff_t n = visible(j, a, query + r);
         if (j->o.dropout > 0) drop(j, a, query + r, n, ds);
-        if (isinf(log_sum)) {
+        if (isinf(greatest)) {
             backward_limit(n, scale, p, ds);
         } else {
 #pragma omp simd
             for (ptrdiff_t k = 0; k < mg_pad(n); k++) {
-                p[k] = mg_exp_real(p[k] - log_sum);
+                p[k] = mg_exp_real(p[k] - greatest) * inverse;
                 ds[k] = p[k] * (ds[k] - D) * scale;
             }
         }

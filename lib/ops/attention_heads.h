@@ -12,7 +12,8 @@ typedef struct mg_attention_job {
     ptrdiff_t key_stride;             /* between a head's keys: 3C in qkv, C in a cache */
     const mg_real *qkv, *key, *value; /* of batch 0, head 0 */
     mg_attention_options o;
-    mg_real *out, *log_sum; /* (B,T,C), (B,H,T) */
+    mg_real *out;                /* (B,T,C) */
+    mg_real *greatest, *inverse; /* (B,H,T) each: a query's greatest score, and 1 / Σ exp(score − greatest) */
     const mg_real *dout;
     mg_real *dqkv, dqkv_beta;
     ptrdiff_t heads_per_tile;

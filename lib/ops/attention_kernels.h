@@ -225,11 +225,12 @@ MG_INLINE void mg_fill_up(ptrdiff_t n, mg_real value, mg_real *row) {
     for (int k = 0; k < MG_LANES; k++) row[last + k] = k < used ? row[last + k] : value;
 }
 
-/* The first n[r] elements of R rows of scores become their softmax but for factor[r]. log_sum[r] = log Σ exp(score),
- * from which the backward makes the weights again. Where a score is infinite, it is mg_softmax's limit. Each step is
- * taken for all rows before the next: they do not wait for another, as the steps of a row do. */
+/* The first n[r] elements of R rows of scores become their softmax but for factor[r]. From that and greatest[r] the
+ * backward makes the weights again, exp(score − greatest) · factor; not from their logarithms, in which a large score
+ * would round that of the sum away. Where a score is infinite, it is mg_softmax's limit. Each step is taken for all
+ * rows before the next: they do not wait for another, as the steps of a row do. */
 MG_INLINE void mg_softmax_rows(const int R, const ptrdiff_t *n, mg_real *scores, ptrdiff_t stride, mg_real *factor,
-                               mg_real *log_sum) {
+                               mg_real *greatest) {
     mg_real max[MG_GROUP], sum[MG_GROUP];
     for (int r = 0; r < R; r++) {
         mg_real *row = scores + r * stride;
@@ -251,10 +252,10 @@ MG_INLINE void mg_softmax_rows(const int R, const ptrdiff_t *n, mg_real *scores,
     }
     for (int r = 0; r < R; r++) {
         factor[r] = 1 / sum[r];
-        log_sum[r] = max[r] + mg_log_real(sum[r]);
+        greatest[r] = max[r];
         if (!isinf(max[r])) continue;
         factor[r] = 1;
-        log_sum[r] = mg_softmax_limit(n[r], scores + r * stride, scores + r * stride);
+        greatest[r] = mg_softmax_limit(n[r], scores + r * stride, scores + r * stride);
     }
 }
 
