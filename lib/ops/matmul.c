@@ -7,8 +7,10 @@
 #include "gemm.h"
 #include "ops.h"
 #include "parallel.h"
+#include "sums.h"
 
-enum { LEAD = MG_MAX_DIM - 2, TILE_FLOPS = 1 << 18, LEAST_ROWS = 64, MOST_ROW_TILES = 8 };
+/* PANEL: products that BLAS adds up by itself. */
+enum { PANEL = 512, LEAD = MG_MAX_DIM - 2, TILE_FLOPS = 1 << 18, LEAST_ROWS = 64, MOST_ROW_TILES = 8 };
 
 /* A matrix for each leading position. */
 typedef struct stack {
@@ -54,24 +56,55 @@ static ptrdiff_t shared_positions(const product *p) {
     return n;
 }
 
-static void multiply_rows(const product *p, ptrdiff_t target, mg_range rows) {
+/* An element is the sum of one term per leading position that its target shares, times panels of k where k is long. */
+static ptrdiff_t panels_of(const product *p) {
+    return p->k > MG_BLOCK * PANEL ? mg_tile_count(p->k, PANEL) : 1;
+}
+
+static ptrdiff_t terms_of(const product *p) {
+    return shared_positions(p) * panels_of(p);
+}
+
+/* to = beta to + some of the terms of a target's rows */
+static void multiply_terms(const product *p, ptrdiff_t target, mg_range rows, mg_range terms, mg_real beta,
+                           mg_real *to) {
     offsets base = lead_offsets(p, false, target);
-    ptrdiff_t shared = shared_positions(p), skip = rows.begin * (p->left.transposed ? 1 : p->left.stride);
-    for (ptrdiff_t i = 0; i < shared; i++) {
-        offsets more = lead_offsets(p, true, i);
-        mg_matrix left = {p->left.data + base.left + more.left + skip, p->left.stride, p->left.transposed};
-        mg_matrix right = {p->right.data + base.right + more.right, p->right.stride, p->right.transposed};
-        mg_gemm(rows.end - rows.begin, p->n, p->k, 1, left, right, i == 0 ? p->beta : 1,
-                p->to + base.target + rows.begin * p->n, p->n);
+    ptrdiff_t panels = panels_of(p), row_step = p->left.transposed ? 1 : p->left.stride;
+    ptrdiff_t left_step = p->left.transposed ? p->left.stride : 1,
+              right_step = p->right.transposed ? 1 : p->right.stride;
+    for (ptrdiff_t i = terms.begin; i < terms.end; i++) {
+        offsets more = lead_offsets(p, true, i / panels);
+        mg_range k = mg_tile_range(p->k, panels > 1 ? PANEL : p->k, i % panels);
+        const mg_real *left = p->left.data + base.left + more.left + rows.begin * row_step + k.begin * left_step;
+        const mg_real *right = p->right.data + base.right + more.right + k.begin * right_step;
+        mg_gemm(rows.end - rows.begin, p->n, k.end - k.begin, 1, (mg_matrix){left, p->left.stride, p->left.transposed},
+                (mg_matrix){right, p->right.stride, p->right.transposed}, i == terms.begin ? beta : 1, to, p->n);
     }
 }
 
+/* The same of many terms: sums.h. */
+static void multiply_blocks(const product *p, ptrdiff_t target, mg_range rows, mg_real *to, double *sum) {
+    ptrdiff_t terms = terms_of(p), n = (rows.end - rows.begin) * p->n;
+    mg_real *block = (mg_real *)(sum + n);
+    for (ptrdiff_t i = 0; i < n; i++) sum[i] = p->beta == 0 ? 0 : (double)to[i];
+    for (ptrdiff_t b = 0; b < mg_tile_count(terms, MG_BLOCK); b++) {
+        multiply_terms(p, target, rows, mg_tile_range(terms, MG_BLOCK, b), 0, block);
+        for (ptrdiff_t i = 0; i < n; i++) sum[i] += (double)block[i];
+    }
+    for (ptrdiff_t i = 0; i < n; i++) to[i] = (mg_real)sum[i];
+}
+
 static void product_tile(void *context, ptrdiff_t tile, void *workspace) {
-    (void)workspace;
     const product *p = context;
     mg_range rows = mg_tile_range(p->m, p->row_tile, tile % p->row_tiles);
     mg_range targets = mg_tile_range(p->targets, p->target_tile, tile / p->row_tiles);
-    for (ptrdiff_t target = targets.begin; target < targets.end; target++) multiply_rows(p, target, rows);
+    for (ptrdiff_t target = targets.begin; target < targets.end; target++) {
+        mg_real *to = p->to + lead_offsets(p, false, target).target + rows.begin * p->n;
+        if (terms_of(p) > MG_BLOCK)
+            multiply_blocks(p, target, rows, to, workspace);
+        else
+            multiply_terms(p, target, rows, (mg_range){0, terms_of(p)}, p->beta, to);
+    }
 }
 
 static ptrdiff_t at_least(ptrdiff_t a, ptrdiff_t b) {
@@ -85,7 +118,8 @@ static void run(product p) {
     p.row_tile = at_least(TILE_FLOPS / row_flops, at_least(LEAST_ROWS, mg_tile_count(p.m, MOST_ROW_TILES)));
     p.row_tiles = mg_tile_count(p.m, p.row_tile);
     p.target_tile = p.row_tiles > 1 ? 1 : at_least(1, TILE_FLOPS / (row_flops * p.m));
-    mg_parallel(p.row_tiles * mg_tile_count(p.targets, p.target_tile), product_tile, &p, 0);
+    size_t workspace = terms_of(&p) > MG_BLOCK ? (size_t)(p.row_tile * p.n) * (sizeof(double) + sizeof(mg_real)) : 0;
+    mg_parallel(p.row_tiles * mg_tile_count(p.targets, p.target_tile), product_tile, &p, workspace);
 }
 
 static stack flipped(stack s) {
