@@ -190,6 +190,37 @@ static mg_status settings(mg_run *run, start *from, const mg_given *given, mg_er
     return status;
 }
 
+/* One line about a learning rate that does not do what its flags seem to ask for. */
+static void warn_about_schedule(const mg_run *run) {
+    const mg_train_options *o = mg_trainer_options(run->trainer);
+    const mg_lr_schedule *s = &o->schedule;
+    int64_t done = mg_trainer_steps_done(run->trainer);
+    if (done == o->max_iters) return;
+    if (s->warmup_iters >= o->max_iters)
+        fprintf(stderr,
+                "maskgrad train: the learning rate never reaches --lr %g: --warmup-iters is %" PRId64
+                ", and the run has %s\n",
+                s->lr, s->warmup_iters, mg_count(o->max_iters, "step").text);
+    else if (s->min_lr == s->lr || s->decay_iters >= o->max_iters)
+        return;
+    else if (s->decay_iters <= s->warmup_iters)
+        fprintf(
+            stderr,
+            "maskgrad train: the learning rate drops to --min-lr %g right after the warm-up: --lr-decay-iters %" PRId64
+            " is not above --warmup-iters %" PRId64 "\n",
+            s->min_lr, s->decay_iters, s->warmup_iters);
+    else if (done >= s->decay_iters)
+        fprintf(stderr,
+                "maskgrad train: all %s from here run at --min-lr %g: --lr-decay-iters is %" PRId64
+                ", which a resumed run keeps\n",
+                mg_count(o->max_iters - done, "step").text, s->min_lr, s->decay_iters);
+    else
+        fprintf(stderr,
+                "maskgrad train: from step %" PRId64
+                " on, the learning rate stays at --min-lr %g: --lr-decay-iters is below --max-iters %" PRId64 "\n",
+                s->decay_iters, s->min_lr, o->max_iters);
+}
+
 static void say_what(const mg_run *run) {
     const mg_train_options *o = mg_trainer_options(run->trainer);
     char mask[128];
@@ -199,6 +230,7 @@ static void say_what(const mg_run *run) {
             mg_params_count(mg_gpt_params(mg_trainer_model(run->trainer))), mask, o->seed,
             mg_count(mg_threads(), "thread").text, mg_blas_name());
     if (run->corpus->warning[0]) fprintf(stderr, "maskgrad train: %s\n", run->corpus->warning);
+    warn_about_schedule(run);
 }
 
 /* A resumed run's data has its path in run.json, which may be another one from here. */

@@ -115,6 +115,29 @@ says "no run to resume in nowhere"
 [ ! -e nowhere ] || fail "a refused resume made a folder"
 same_run full part
 
+# ---- A learning rate that does not fit the run: one line, and none where it fits ----
+rates() { grep -cE 'learning rate|--min-lr' all || true; }
+rate_says() {
+    says "$1"
+    [ "$(rates)" = 1 ] || fail "more than one line about the learning rate: $(cat all)"
+}
+rm -rf rate && status 0 train "${tiny[@]}" --out-dir rate
+[ "$(rates)" = 0 ] || fail "$(cat all)"
+status 0 train --resume --out-dir rate
+[ "$(rates)" = 0 ] || fail "$(cat all)"
+status 0 train --resume --out-dir rate --max-iters 70
+rate_says "all 10 steps from here run at --min-lr 0.001: --lr-decay-iters is 60, which a resumed run keeps"
+rm -rf rate && status 0 train "${tiny[@]}" --out-dir rate --warmup-iters 60
+rate_says "the learning rate never reaches --lr 0.01: --warmup-iters is 60, and the run has 60 steps"
+rm -rf rate && status 0 train "${tiny[@]}" --out-dir rate --warmup-iters 59
+[ "$(rates)" = 0 ] || fail "$(cat all)"
+rm -rf rate && status 0 train "${tiny[@]}" --out-dir rate --lr-decay-iters 59
+rate_says "from step 59 on, the learning rate stays at --min-lr 0.001: --lr-decay-iters is below --max-iters 60"
+rm -rf rate && status 0 train "${tiny[@]}" --out-dir rate --lr-decay-iters 5
+rate_says "the learning rate drops to --min-lr 0.001 right after the warm-up"
+rm -rf rate && status 0 train "${tiny[@]}" --out-dir rate --lr-decay-iters 30 --min-lr 1e-2
+[ "$(rates)" = 0 ] || fail "a rate that does not change: $(cat all)"
+
 # ---- A torn log, a lost log ----
 rm -rf torn
 train "${tiny[@]}" --out-dir torn --max-iters 30 --lr-decay-iters 60 >/dev/null 2>&1
