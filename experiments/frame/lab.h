@@ -19,6 +19,8 @@
 
 #include "evaluation.h"
 
+#include <math.h>
+
 typedef struct mg_lab mg_lab;
 
 /* ---- What the user asked for ---- */
@@ -73,6 +75,14 @@ void lab_progress(mg_lab *lab, const char *what, long done, long total, const ch
  * texts of expected and observed are made from the same numbers, with as many digits as it takes for the verdict to be
  * right about the text as well. Each returns whether it passed. `unit` may be "". A pass needs a control: where nothing
  * could have been seen, the check is undecided. */
+
+/* The larger and the smaller of two numbers, NaN if one of them is: fmax and fmin would drop it. */
+static inline double lab_larger(double a, double b) {
+    return isnan(a) || a > b ? a : b;
+}
+static inline double lab_smaller(double a, double b) {
+    return isnan(a) || a < b ? a : b;
+}
 
 bool lab_check_zero(mg_lab *lab, const char *name, double observed, const char *unit); /* exactly 0 */
 bool lab_check_below(mg_lab *lab, const char *name, double observed, double limit, const char *unit);

@@ -68,12 +68,12 @@ static void worked_example(mg_lab *lab) {
     lab_table *table = lab_table_begin(lab, "sum", "One row of attention by hand: the query “sat” = (2, 1), d_k = 2",
                                        "key\tq·k / √2\tweight\tvalue\tweight × value");
     for (int j = 0; j < WORDS; j++) {
-        far = fmax(far, fabs((double)row.weights[j] - weights[j]));
+        far = lab_larger(far, fabs((double)row.weights[j] - weights[j]));
         lab_table_row(table, "%s (%g, %g)\t%.4f\t%.4f\t(%g, %g)\t(%.4f, %.4f)", words[j], (double)keys[j][0],
                       (double)keys[j][1], (double)row.scores[j], (double)row.weights[j], (double)values[j][0],
                       (double)values[j][1], weights[j] * (double)values[j][0], weights[j] * (double)values[j][1]);
     }
-    for (int k = 0; k < D_K; k++) far = fmax(far, fabs((double)row.output[k] - output[k]));
+    for (int k = 0; k < D_K; k++) far = lab_larger(far, fabs((double)row.output[k] - output[k]));
     lab_table_row(table, "sum\t\t%.4f\t\t(%.4f, %.4f)", weights[0] + weights[1] + weights[2], output[0], output[1]);
     lab_table_row(table, "mg_attention\t\t\t\t(%.4f, %.4f)", (double)row.output[0], (double)row.output[1]);
     lab_table_end(table,
@@ -113,8 +113,8 @@ static double hand_error(const view *v, const mg_gpt_capture *capture) {
                 const mg_real *value = capture->qkv[layer]->data + 2 * C + column;
                 double sum = 0, output = (double)capture->heads[layer]->data[(ptrdiff_t)i * C + column];
                 for (int j = 0; j < v->T; j++) sum += (double)weights[j] * (double)value[(ptrdiff_t)j * 3 * C];
-                far = fmax(far, fabs(sum - output));
-                largest = fmax(largest, fabs(output));
+                far = lab_larger(far, fabs(sum - output));
+                largest = lab_larger(largest, fabs(output));
             }
     return far / largest;
 }
@@ -133,9 +133,9 @@ static void measure_rows(view *v, int lookahead) {
                 double sum = 0;
                 for (int j = 0; j < v->T; j++) {
                     sum += (double)row[j];
-                    if (j >= visible) v->forbidden = fmax(v->forbidden, (double)row[j]);
+                    if (j >= visible) v->forbidden = lab_larger(v->forbidden, (double)row[j]);
                 }
-                v->sum_error = fmax(v->sum_error, fabs(sum - 1));
+                v->sum_error = lab_larger(v->sum_error, fabs(sum - 1));
             }
 }
 
@@ -237,7 +237,7 @@ static double most_on_the_label(const view *v) {
             double mean = 0;
             const mg_real *map = map_of(v, layer, head);
             for (int q = 0; q + 1 < v->T; q++) mean += (double)map[(ptrdiff_t)q * v->T + q + 1] / (v->T - 1);
-            most = fmax(most, mean);
+            most = lab_larger(most, mean);
         }
     return most;
 }

@@ -4,7 +4,9 @@
  * whether prediction i moves when input j does. A causal model's has nothing above the diagonal: not little, nothing. A
  * model of L layers that each look k ahead has a band of exactly k·L, since what a layer fetches from k ahead, the next
  * layer fetches from there. */
+#include "audit.h"
 #include "causality.h"
+#include "lab_private.h"
 #include "labs.h"
 #include "model.h"
 #include "training.h"
@@ -27,9 +29,10 @@ static mg_gpt_config config_of(int n_layer, int lookahead) {
     return config;
 }
 
-static mg_status audit(mg_lab *lab, const mg_gpt_config *config, mg_causality *result, mg_error *error) {
+static mg_status measure(mg_lab *lab, const mg_gpt_config *config, mg_causality *result, mg_error *error) {
     mg_gpt *gpt;
-    mg_status status = mg_gpt_new(&gpt, config, true, error);
+    mg_status status = lab_interrupted(lab, error);
+    if (!status) status = mg_gpt_new(&gpt, config, true, error);
     if (status) return status;
     mg_gpt_init(gpt, lab_asked(lab)->seed);
     int ids[T];
@@ -49,7 +52,7 @@ static double influence(const mg_causality *c, method m, ptrdiff_t i, ptrdiff_t 
     switch (m) {
     case PERTURBATION: return c->perturbation[at];
     case GRADIENT: return c->gradient ? c->gradient[at] : NAN;
-    case POISON: return c->poison[at];
+    case POISON: return c->poison ? c->poison[at] : NAN;
     case N_METHODS: break;
     }
     return NAN;
@@ -70,7 +73,7 @@ static long outside_of_band(const mg_causality *c, ptrdiff_t ahead) {
     for (ptrdiff_t i = 0; i < c->T; i++)
         for (ptrdiff_t j = 0; j < c->T; j++)
             for (int m = 0; m < N_METHODS; m++) {
-                if (m == GRADIENT && !c->gradient) continue;
+                if ((m == GRADIENT && !c->gradient) || (m == POISON && !c->poison)) continue;
                 wrong += (influence(c, (method)m, i, j) != 0) != (j <= i + ahead);
             }
     return wrong;
@@ -80,7 +83,7 @@ static double largest(const mg_causality *c, method m, bool future) {
     double most = 0;
     for (ptrdiff_t i = 0; i < c->T; i++)
         for (ptrdiff_t j = 0; j < c->T; j++)
-            if ((j > i) == future) most = fmax(most, influence(c, m, i, j));
+            if ((j > i) == future) most = lab_larger(most, influence(c, m, i, j));
     return most;
 }
 
@@ -105,12 +108,12 @@ static void show_late_token(mg_lab *lab, const mg_causality *causal, const mg_ca
     lab_line(figure, LAB_MASKED, "causal", T, NULL, before);
     lab_line(figure, LAB_UNMASKED, "unmasked", T, NULL, after);
     lab_vertical(figure, "the changed token", LATE);
-    lab_figure_end(figure, "Under the mask every prediction before the changed token has to stay as it was, to the "
+    lab_figure_end(figure, "Under the mask every prediction before the changed token must stay as it was, to the "
                            "last bit. Without it all of them may move.");
     double moved = 0, least = INFINITY;
     for (int i = 0; i < LATE; i++) {
-        moved = fmax(moved, before[i]);
-        least = fmin(least, after[i]);
+        moved = lab_larger(moved, before[i]);
+        least = lab_smaller(least, after[i]);
     }
     lab_check_zero(lab, "causal: largest change of any prediction before the changed token", moved, "");
     lab_check_above(lab, "unmasked: smallest change of a prediction before the changed token", least, 1e-4, "");
@@ -133,9 +136,9 @@ static void show_matrices(mg_lab *lab, const mg_causality *causal, const mg_caus
                                                .n_columns = T,
                                                .values = lab_heat(lab, T * T, maps[m].of[i])});
         lab_heatmap_end(map, m == 0 ? "Each column changes one input and looks at all predictions: the largest change "
-                                      "of a logit. What cannot be seen must change it by exactly 0."
-                                    : "Each row follows one prediction back to all inputs. It asks the derivative, and "
-                                      "so sees a dependence that a change of the input would hide in rounding.");
+                                      "of a logit. An input that a prediction cannot see must change it by exactly 0."
+                                    : "Each row traces one prediction back to all inputs, by the derivative: it shows "
+                                      "a dependence that rounding would hide from a change of the input.");
     }
 }
 
@@ -143,8 +146,8 @@ static mg_status causal_and_not(mg_lab *lab, mg_error *error) {
     mg_causality causal = {0}, unmasked = {0};
     mg_gpt_config with = config_of(MOST_LAYERS, lab_broken("proof.mask") ? 1 : 0);
     mg_gpt_config without = config_of(MOST_LAYERS, MG_LOOKAHEAD_ALL);
-    mg_status status = audit(lab, &with, &causal, error);
-    if (!status) status = audit(lab, &without, &unmasked, error);
+    mg_status status = measure(lab, &with, &causal, error);
+    if (!status) status = measure(lab, &without, &unmasked, error);
     if (!status) {
         show_late_token(lab, &causal, &unmasked);
         show_matrices(lab, &causal, &unmasked);
@@ -152,7 +155,7 @@ static mg_status causal_and_not(mg_lab *lab, mg_error *error) {
                        "");
         lab_check_zero(lab, "causal: influence of the future, by gradient", largest(&causal, GRADIENT, true), "");
         lab_check_zero(lab, "causal: influence of the future, by NaN in the input", largest(&causal, POISON, true), "");
-        lab_check_count(lab, "causal, the control: pairs of a prediction and its past that influence",
+        lab_check_count(lab, "causal, the control: pairs (prediction, itself or earlier input) with influence",
                         count_past(&causal), T * (T + 1) / 2, "pairs");
         lab_check_count(lab, "unmasked: pairs without influence", outside_of_band(&unmasked, T), 0, "pairs");
         lab_check_above(lab, "unmasked: influence of the future, by perturbation",
@@ -169,7 +172,7 @@ static mg_status bands(mg_lab *lab, mg_error *error) {
     static const int lookaheads[] = {0, 1, 2, 4};
     enum { N = sizeof lookaheads / sizeof *lookaheads };
     lab_table *table = lab_table_begin(lab, "bands", "How far influence reaches ahead",
-                                       "k a layer\tlayers\tk·L\tperturbation\tgradient\tNaN");
+                                       "k per layer\tlayers\tk·L\tperturbation\tgradient\tNaN");
     lab_heatmap *map = lab_heatmap_begin(
         lab, "band", "Each layer looks 2 ahead",
         (lab_scale){.unit = "change", .log = true, .rows = "prediction", .columns = "input"});
@@ -181,7 +184,7 @@ static mg_status bands(mg_lab *lab, mg_error *error) {
             ptrdiff_t expected = mg_causality_reach(&config, T);
             if (lab_broken("proof.band") && k > 0 && layers > 1) config.lookahead--;
             mg_causality c = {0};
-            status = audit(lab, &config, &c, error);
+            status = measure(lab, &config, &c, error);
             if (status) break;
             wrong[k] += outside_of_band(&c, expected);
             lab_table_row(table, "%d\t%d\t%td\t%td\t%td\t%td", lookaheads[k], layers, expected, reach(&c, PERTURBATION),
@@ -196,15 +199,15 @@ static mg_status bands(mg_lab *lab, mg_error *error) {
             mg_causality_free(&c);
         }
     lab_table_end(table,
-                  "The furthest column right of the diagonal with an entry that is not 0. A text of %d tokens has "
-                  "room for %d.",
+                  "How many positions ahead the furthest influence comes from. In a text of %d tokens that is %d at "
+                  "most.",
                   T, T - 1);
-    lab_heatmap_end(map, "By theory one layer sees 2 ahead, two see 4, three 6, four 8, and everything further is "
-                         "exactly 0: what a layer fetches from 2 ahead had itself been fetched from 2 ahead of there.");
+    lab_heatmap_end(map, "In theory one layer sees 2 ahead, two see 4, three 6, four 8, and everything further is "
+                         "exactly 0: what a layer fetches from 2 ahead was itself fetched from 2 further ahead.");
     for (int k = 0; k < N && !status; k++) {
         char name[128];
-        snprintf(name, sizeof name, "lookahead %d, 1 to %d layers: pairs that are not as the band k·L says",
-                 lookaheads[k], MOST_LAYERS);
+        snprintf(name, sizeof name, "lookahead %d, 1 to %d layers: pairs that contradict the band k·L", lookaheads[k],
+                 MOST_LAYERS);
         lab_check_count(lab, name, wrong[k], 0, "pairs");
     }
     return status;
@@ -218,52 +221,128 @@ static mg_status planted_leak(mg_lab *lab, mg_error *error) {
     config.leak_head = 3;
     config.leak_lookahead = 1;
     mg_causality c = {0};
-    mg_status status = audit(lab, &config, &c, error);
+    mg_status status = measure(lab, &config, &c, error);
     if (status) return status;
     lab_note(lab,
-             "A leak was planted: head 3 of layer 2 sees one token ahead, all the others are causal. The method's "
-             "word on it: %s.",
+             "A leak was planted: head 3 of layer 2 sees one token ahead, all the others are causal. What the method "
+             "says: %s.",
              c.reason);
-    lab_check_count(lab, "a planted leak: the layer that it is found in", c.layer, 2, "");
-    lab_check_count(lab, "a planted leak: how many tokens ahead it is seen to reach", (long)(c.key - c.query), 1, "");
+    lab_check_count(lab, "a planted leak: the layer in which it is found", c.layer, 2, "");
+    lab_check_count(lab, "a planted leak: how many tokens ahead it reaches", (long)(c.key - c.query), 1, "");
     mg_causality_free(&c);
     return MG_OK;
 }
 
 /* ---- A checkpoint ---- */
 
-static void judge_checkpoint(mg_lab *lab, const lab_model *model, const mg_causality *c) {
-    const mg_gpt_config *config = mg_gpt_get_config(model->checkpoint.gpt);
-    ptrdiff_t expected = mg_causality_reach(config, c->T);
+enum { MOST_TOKENS = 64 /* tested in three ways */, FEW_TOKENS = 24, MOST_LABELS = 24 };
+
+/* Tested in three ways: as many tokens as a second or so of work allows. */
+static int affordable(const lab_model *model) {
+    double per_pair = 10 * (double)mg_params_count(mg_gpt_params(model->checkpoint.gpt));
+    int most = (int)fmin(MOST_TOKENS, fmax(FEW_TOKENS, sqrt(5e10 / per_pair)));
+    return model->T < most ? model->T : most;
+}
+
+static void show_checkpoint(mg_lab *lab, const lab_model *model, const mg_causality *c) {
     lab_heatmap *map = lab_heatmap_begin(
         lab, "checkpoint", "The checkpoint, by perturbation",
         (lab_scale){.unit = "change", .log = true, .rows = "prediction", .columns = "input"});
+    bool labelled = c->T <= MOST_LABELS;
     lab_heatmap_panel(map, (lab_panel){.title = "",
-                                       .n_rows = model->T,
-                                       .n_columns = model->T,
+                                       .n_rows = (int)c->T,
+                                       .n_columns = (int)c->T,
                                        .values = lab_heat(lab, c->T * c->T, c->perturbation),
-                                       .row_labels = model->labels,
-                                       .column_labels = model->labels});
-    lab_heatmap_end(map, "The verdict on it: %s.", c->reason);
-    ptrdiff_t furthest = reach(c, PERTURBATION);
-    if (reach(c, POISON) > furthest) furthest = reach(c, POISON);
-    lab_check_above(lab, "checkpoint, the control: largest influence of a token on itself and later",
-                    largest(c, PERTURBATION, false), 0, "");
-    if (mg_gpt_is_causal(config))
-        lab_check_zero(lab, "checkpoint, causal: influence of the future", c->largest, "");
-    else
+                                       .row_labels = labelled ? model->labels : NULL,
+                                       .column_labels = labelled ? model->labels : NULL});
+    lab_heatmap_end(map, "What the method says: %s.", c->reason);
+}
+
+/* Every pair among the first c->T positions, in three ways. A pass needs the control: where nothing flows, nothing can
+ * be seen to leak. */
+static void judge_pairs(mg_lab *lab, const lab_model *model, const mg_causality *c) {
+    const mg_gpt_config *config = mg_gpt_get_config(model->checkpoint.gpt);
+    ptrdiff_t expected = mg_causality_reach(config, c->T);
+    const char *where = lab_format(lab, "positions 0 to %td, all pairs", c->T - 1);
+    const char *future = lab_format(lab, "checkpoint: influence of the future, %s", where);
+    const char *control = "checkpoint, the control: predictions that nothing before them moves";
+    const char *poison = lab_format(lab, "checkpoint: NaNs of the future that arrive, %s", where);
+    if (c->verdict == MG_INCONCLUSIVE || c->verdict == MG_NOT_REPEATABLE) {
+        lab_undecided(lab, control, NAN, "", "%s", c->reason);
+        lab_undecided(lab, future, c->largest, "", "the control failed");
+        return;
+    }
+    lab_check_count(lab, control, mg_influence_silent_row(c->T, c->perturbation) < 0 ? 0 : 1, 0, "");
+    if (!mg_gpt_is_causal(config)) {
+        ptrdiff_t furthest = reach(c, PERTURBATION);
         lab_check_between(lab, "checkpoint: how far ahead influence reaches", (double)furthest, expected > 0 ? 1 : 0,
                           (double)expected, "tokens");
+        return;
+    }
+    lab_check_zero(lab, future, c->largest, "");
+    lab_check_zero(lab, poison, largest(c, POISON, true), "");
+}
+
+/* ---- The checkpoint's whole context ---- */
+
+static bool show_calls(void *user, mg_audit_probe probe, long calls, long planned) {
+    (void)probe;
+    mg_lab *lab = user;
+    lab_progress(lab, "auditing", calls, planned, "passes");
+    return lab_interrupted(lab, NULL) == MG_OK;
+}
+
+/* The mask must hold at every position of the context, also where the picture above does not reach. */
+static mg_status judge_context(mg_lab *lab, const lab_model *model, mg_error *error) {
+    mg_audit_gpt *subject;
+    mg_audit_model asked;
+    mg_status status = mg_audit_gpt_new(&subject, &asked, model->checkpoint.gpt, error);
+    if (status) return status;
+    unsigned wanted = 1U << MG_AUDIT_REPEAT | 1U << MG_AUDIT_MASK | 1U << MG_AUDIT_CONTROL;
+    bool prompt = lab_asked(lab)->prompt != NULL;
+    /* The full number of cuts of a large model's long context takes minutes. */
+    bool affords = 2 * (double)mg_params_count(mg_gpt_params(model->checkpoint.gpt)) * asked.context < 5e10;
+    mg_audit_options options = {.seed = lab_asked(lab)->seed,
+                                .ids = prompt ? model->ids : NULL,
+                                .n_ids = prompt ? model->T : 0,
+                                .sequences = 1,
+                                .cuts = affords ? 0 : 8,
+                                .skip = ~wanted,
+                                .progress = show_calls,
+                                .user = lab};
+    mg_audit audit;
+    status = mg_audit_run(&audit, &asked, &options, error);
+    if (!status) status = lab_interrupted(lab, error);
+    if (!status) {
+        lab_progress(lab, "auditing", audit.planned, audit.planned, "passes");
+        const mg_audit_finding *mask = &audit.finding[MG_AUDIT_MASK], *control = &audit.finding[MG_AUDIT_CONTROL];
+        const char *name = lab_format(
+            lab, "checkpoint: influence of the future, %lld of the %lld pairs of its context of %s",
+            (long long)audit.looked_at, (long long)audit.pairs, mg_count(audit.length, "token").text);
+        if (mask->verdict == MG_AUDIT_INCONCLUSIVE || control->verdict != MG_AUDIT_PASS)
+            lab_undecided(lab, name, mask->largest, "", "%s",
+                          mask->verdict == MG_AUDIT_INCONCLUSIVE ? mask->evidence : control->evidence);
+        else
+            lab_check_zero(lab, name, mask->largest, "");
+    }
+    mg_audit_free(&audit);
+    mg_audit_gpt_free(subject);
+    return status;
 }
 
 static mg_status prove_checkpoint(mg_lab *lab, mg_error *error) {
-    enum { MOST_TOKENS = 24 };
     lab_model model;
     mg_status status = lab_model_load(lab, LAB_LEAST_TO_SEE, MOST_TOKENS, &model, error);
     if (status) return status;
+    model.T = affordable(&model);
     mg_causality c = {0};
     status = mg_causality_of_gpt(&c, model.checkpoint.gpt, model.ids, model.T, error);
-    if (!status) judge_checkpoint(lab, &model, &c);
+    if (!status) {
+        judge_pairs(lab, &model, &c);
+        show_checkpoint(lab, &model, &c);
+        if (mg_gpt_is_causal(mg_gpt_get_config(model.checkpoint.gpt))) status = judge_context(lab, &model, error);
+    }
+    if (!status) lab_model_note_limits(lab, "These verdicts are");
     mg_causality_free(&c);
     lab_model_free(&model);
     return status;
@@ -274,23 +353,28 @@ mg_status lab_proof(mg_lab *lab, mg_error *error) {
                    "In a causal model a late token moves no earlier prediction: the change is exactly 0, not small.");
     lab_hypothesis(lab, "Without the mask every token moves every prediction.");
     lab_hypothesis(lab, "If each layer looks k tokens ahead, L layers see exactly k·L ahead.");
-    lab_hypothesis(lab, "The method finds a leak of one token in one head, and tells the layer.");
-    lab_did(lab, "Every input was changed, one at a time, by another token, by a random vector and by NaN, and every "
-                 "prediction was followed back to every input by its gradient. The models were not trained: a mask "
-                 "holds whatever the weights are.");
-    lab_setting(lab, "models", "1 to %d layers, 4 heads, width 32, random weights, %d random tokens", MOST_LAYERS, T);
+    lab_hypothesis(lab, "The method finds a leak of one token in one head, and names the layer.");
+    lab_did(lab, "Every input was changed, one at a time, to another token, by a random vector and to NaN, and every "
+                 "prediction was traced back to every input by its gradient.");
+    if (lab_asked(lab)->checkpoint)
+        lab_did(lab, "This was done to the checkpoint first. If it is causal, its whole context was then tested by "
+                     "changing all tokens from some position on, and looking for bits that change before it.");
+    lab_did(lab, "The lab's own models have random weights: a mask must hold for any weights.");
+    lab_setting(lab, "own models", "1 to %d layers, 4 heads, width 32, random weights, %d random tokens", MOST_LAYERS,
+                T);
     mg_status status = lab_asked(lab)->checkpoint ? prove_checkpoint(lab, error) : MG_OK;
     if (!status) status = causal_and_not(lab, error);
     if (!status) status = bands(lab, error);
     if (!status) status = planted_leak(lab, error);
     if (status) return status;
-    lab_exercise(lab, "Two layers look 2 ahead, one looks 5. How wide is the band? Which order of the layers matters?");
-    lab_exercise(lab, "Why is the change exactly 0, though floating point rounds everywhere? What in the order of "
-                      "additions must be so for that?");
-    lab_exercise(lab, "A model whose every output is constant passes the first check. Which check does it not pass?");
-    lab_exercise(lab, "Train with --leak 0.0:1 and run this lab on the --checkpoint.");
-    lab_source(lab, "The wish to see every pair: Olmax, issue 78; losses that cleared a leaking model: nanochat, issue "
-                    "844.");
+    lab_exercise(lab,
+                 "Two layers look 2 ahead, one looks 5. How wide is the band? Does the order of the layers matter?");
+    lab_exercise(lab, "Why is the change exactly 0, though floating point rounds everywhere? What must hold for the "
+                      "order of additions?");
+    lab_exercise(lab, "A model whose every output is constant passes the first check. Which check does it fail?");
+    lab_exercise(lab, "Train with --leak 0.0:1 and run this lab with --checkpoint on it.");
+    lab_source(lab, "Every pair must be tested: Olmax, issue 78. Low losses cannot clear a leaking model: nanochat, "
+                    "issue 844.");
     lab_source(lab, "Vaswani et al. 2017, “Attention Is All You Need”, section 3.2.3: preserving the auto-regressive "
                     "property.");
     return MG_OK;

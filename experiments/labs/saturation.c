@@ -291,7 +291,7 @@ static void check_training(mg_lab *lab, const lab_training *t, const probes *p) 
     double error = 0;
     for (int i = 0; i < N_MODELS; i++)
         for (int e = 0; e < t->n_evaluations; e++)
-            for (int layer = 0; layer < N_LAYER; layer++) error = fmax(error, at(p, i, e, layer)->tape_error);
+            for (int layer = 0; layer < N_LAYER; layer++) error = lab_larger(error, at(p, i, e, layer)->tape_error);
     lab_check_zero(lab, "tokens in which the models' batches differed", (double)t->different_tokens, "");
     lab_check_below(lab, "gradient of the scores by hand: what it makes of q's, against the tape's, relative", error,
                     1e-3, "");

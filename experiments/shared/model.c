@@ -2,9 +2,10 @@
 #include "lab_private.h"
 #include "training.h"
 
+#include <math.h>
 #include <string.h>
 
-/* Padding at the end of a model's vocabulary has no token: ids below the tokenizer's size alone. */
+/* Padding at the end of a model's vocabulary has no token: only ids below the tokenizer's size do. */
 static int n_tokens(const mg_checkpoint *checkpoint) {
     return checkpoint->tokenizer && mg_tokenizer_get_kind(checkpoint->tokenizer) != MG_TOKENIZER_NONE
                ? mg_tokenizer_size(checkpoint->tokenizer)
@@ -36,9 +37,10 @@ mg_status lab_encode_prompt(mg_lab *lab, const mg_tokenizer *tokenizer, int most
 
 static mg_status encode_for(mg_lab *lab, lab_model *model, mg_error *error) {
     if (!model->checkpoint.tokenizer)
-        return mg_error_set(error, MG_ERR_INPUT,
-                            "--prompt: %s has no tokenizer to read a text with; leave --prompt out, and ids are drawn",
-                            lab_asked(lab)->checkpoint);
+        return mg_error_set(
+            error, MG_ERR_INPUT,
+            "--prompt: %s has no tokenizer to read a text with; without --prompt, ids are drawn at random",
+            lab_asked(lab)->checkpoint);
     return lab_encode_prompt(lab, model->checkpoint.tokenizer, model->T, model->ids, &model->T, error);
 }
 
@@ -52,6 +54,21 @@ static void label(mg_lab *lab, lab_model *model) {
     for (int i = 0; i < model->T; i++) model->labels[i] = lab_format(lab, "%d", model->ids[i]);
 }
 
+/* Weights that are no numbers show nothing, and what is computed from them would look like silence. */
+static mg_status check_numbers(const mg_gpt *gpt, const char *name, mg_error *error) {
+    const mg_params *params = mg_gpt_params((mg_gpt *)gpt);
+    for (int i = 0; i < params->n; i++) {
+        const mg_param *p = &params->param[i];
+        int64_t bad = 0;
+        for (ptrdiff_t k = 0; k < mg_size(&p->tensor); k++) bad += !isfinite(p->tensor.data[k]);
+        if (bad)
+            return mg_error_set(error, MG_ERR_FORMAT,
+                                "%s: %s holds %s that %s NaN or infinite; nothing can be measured on such a model",
+                                name, p->name, mg_count(bad, "number").text, bad == 1 ? "is" : "are");
+    }
+    return MG_OK;
+}
+
 /* Whether a model is large enough to show something. */
 static mg_status check_shape(const mg_gpt_config *config, const char *name, int least, mg_error *error) {
     if (config->block_size < least)
@@ -59,7 +76,7 @@ static mg_status check_shape(const mg_gpt_config *config, const char *name, int 
                             mg_count(config->block_size, "token").text, least);
     if (config->n_embd == 1)
         return mg_error_set(error, MG_ERR_INPUT,
-                            "%s has a width of 1, of which its layer norms leave a constant: no token has an "
+                            "%s has a width of 1, which layer norm turns into a constant: no token has an "
                             "influence; the labs need a width of 2 or more",
                             name);
     return MG_OK;
@@ -73,6 +90,7 @@ mg_status lab_model_load(mg_lab *lab, int least, int most, lab_model *model, mg_
     if (status) return status;
     const mg_gpt_config *config = mg_gpt_get_config(model->checkpoint.gpt);
     status = check_shape(config, lab_asked(lab)->checkpoint, least, error);
+    if (!status) status = check_numbers(model->checkpoint.gpt, lab_asked(lab)->checkpoint, error);
     if (status) {
         lab_model_free(model);
         return status;
@@ -110,4 +128,12 @@ mg_real *lab_attention_maps(mg_lab *lab, mg_gpt *gpt, const int *ids, int T) {
     mg_gpt_forward(gpt, tape, ids, 1, T, &(mg_gpt_pass){.capture = &capture});
     mg_tape_free(tape);
     return capture.weights;
+}
+
+void lab_model_note_limits(mg_lab *lab, const char *what) {
+    lab_note(
+        lab,
+        "%s of this checkpoint's weights in maskgrad's own forward pass. If another program trained them, this says "
+        "nothing about that program's mask: `maskgrad audit -- PROGRAM` asks it.",
+        what);
 }

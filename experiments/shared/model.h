@@ -16,7 +16,8 @@ typedef struct lab_model {
 
 /* The checkpoint that the user named, or the one in the run folder that the user named. The ids are the prompt's;
  * without a prompt they are drawn from the vocabulary by the seed, which is enough to ask who sees whom. A context
- * shorter than `least` is refused (MG_ERR_INPUT); other errors as of mg_checkpoint_load and mg_tokenizer_encode. */
+ * shorter than `least` is refused (MG_ERR_INPUT), weights that are not finite are too (MG_ERR_FORMAT); other errors as
+ * of mg_checkpoint_load and mg_tokenizer_encode. */
 mg_status lab_model_load(mg_lab *lab, int least, int most, lab_model *model, mg_error *error);
 void lab_model_free(lab_model *model);
 
@@ -26,5 +27,8 @@ mg_status lab_encode_prompt(mg_lab *lab, const mg_tokenizer *tokenizer, int most
 
 /* (n_layer, n_head, T, T), as long as the lab lives: the attention weights of T ids. */
 mg_real *lab_attention_maps(mg_lab *lab, mg_gpt *gpt, const int *ids, int T);
+
+/* What a lab on a checkpoint can and cannot say, as a note. */
+void lab_model_note_limits(mg_lab *lab, const char *what);
 
 #endif

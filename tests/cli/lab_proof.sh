@@ -26,7 +26,45 @@ grep -q 'checkpoint: how far ahead' looked/summary.csv || fail "an unmasked chec
 "$maskgrad" lab proof --quick --checkpoint nowhere.h5 --out-dir looked >out.txt 2>&1 && fail "a checkpoint that is not there"
 grep -q nowhere.h5 out.txt || fail "the error does not name the file"
 
-# A context of one token shows nothing to any lab: wrong usage, and no question is asked.
+# A model in which nothing flows cannot be seen to leak: nothing about it passes. One that is not a number is refused.
+python=/usr/bin/python3
+if $python -c 'import h5py' 2>/dev/null; then
+    edit() { # edit MODEL PARAMETER EXPRESSION OF x: a copy of `causal` in which matching parameters are changed
+        mkdir -p "$1" && cp causal/checkpoint.h5 "$1"
+        $python - "$1/checkpoint.h5" "$2" "$3" <<'PYTHON' || fail "h5py cannot edit $1"
+import sys, h5py, numpy as np
+with h5py.File(sys.argv[1], "r+") as file:
+    def change(name, data):
+        if isinstance(data, h5py.Dataset) and sys.argv[2] in name:
+            data[...] = eval(sys.argv[3], {"x": data[...], "np": np})
+    file["/model"].visititems(change)
+with open(sys.argv[1], "r+b") as file:
+    file.write(bytes(512))  # the seal no longer matches
+PYTHON
+    }
+    "$maskgrad" train --data "$2/datasets/data/sentences.csv" --grammar-size 2000 --max-iters 3 --eval-iters 1 \
+        --n-embd 24 --block-size 48 --out-dir causal >out.txt 2>&1 || fail "train: $(cat out.txt)"
+    edit silent c_proj 'x * 0'
+    "$maskgrad" lab proof --quick --checkpoint silent --out-dir looked >out.txt 2>err.txt
+    [ $? -eq 3 ] || fail "a silent model: not status 3: $(cat err.txt)"
+    [ "$(grep -c '^"\?checkpoint.*,undecided$' looked/summary.csv)" -eq 3 ] || fail "a silent model: $(cat looked/summary.csv)"
+    grep '^"\?checkpoint.*,pass$' looked/summary.csv && fail "a silent model passes"
+    edit half h.1.attn.c_proj 'x * 0' # one silent layer is no silent model
+    "$maskgrad" lab proof --quick --checkpoint half --out-dir looked >out.txt 2>err.txt || fail "one silent layer"
+    grep -q '1128 of the 1128 pairs of its context of 48 tokens' looked/summary.csv || fail "$(cat looked/summary.csv)"
+    for number in nan inf -inf; do
+        edit bad h.0.mlp.c_fc.weight "np.where(np.arange(x.size).reshape(x.shape) == 7, np.float32('$number'), x)"
+        labs=proof
+        [ $number = nan ] && labs='attention mask proof cache heads ablation' # they load it by the same function
+        for lab in $labs; do
+            "$maskgrad" lab $lab --quick --checkpoint bad --out-dir looked-bad >out.txt 2>err.txt
+            [ $? -eq 1 ] && grep -q 'h.0.mlp.c_fc.weight holds 1 number that is NaN or infinite' err.txt ||
+                fail "lab $lab on $number: $(cat out.txt err.txt)"
+        done
+    done
+fi
+
+# A context of one token shows nothing to any lab: a usage error, and no question is asked.
 "$maskgrad" train --data "$2/datasets/data/sentences.csv" --grammar-size 2000 --max-iters 1 --eval-iters 1 --n-embd 8 \
     --block-size 1 --out-dir one >out.txt 2>&1 || fail "train: $(cat out.txt)"
 for lab in attention mask proof cache heads ablation; do

@@ -67,7 +67,7 @@ static int compare(const mg_lab *lab, const equality *e, chunking c, mg_kv_cache
             for (int v = 0; v < e->V; v++) {
                 double difference = fabs((double)logits[(ptrdiff_t)i * e->V + v] -
                                          (double)e->full[(ptrdiff_t)(done + i) * e->V + v]);
-                largest = isnan(difference) ? INFINITY : fmax(largest, difference);
+                largest = lab_larger(largest, difference);
             }
             by_position[done + i] = largest;
         }
@@ -79,7 +79,7 @@ static int compare(const mg_lab *lab, const equality *e, chunking c, mg_kv_cache
 
 static double largest_of(int n, const double *x) {
     double largest = 0;
-    for (int i = 0; i < n; i++) largest = fmax(largest, x[i]);
+    for (int i = 0; i < n; i++) largest = lab_larger(largest, x[i]);
     return largest;
 }
 
@@ -96,7 +96,7 @@ static void set_up_equality(mg_lab *lab, lab_subject *subject, const lab_text_se
  * 100, and every layer passes on the rounding of those before it. A key gone stale moves logits by far more. */
 static double tolerance(const equality *e) {
     double largest = 0;
-    for (ptrdiff_t i = 0; i < (ptrdiff_t)e->T * e->V; i++) largest = fmax(largest, fabs((double)e->full[i]));
+    for (ptrdiff_t i = 0; i < (ptrdiff_t)e->T * e->V; i++) largest = lab_larger(largest, fabs((double)e->full[i]));
     return 1e-4 * fmax(1, largest / 10) * fmax(1, mg_gpt_get_config(e->gpt)->n_layer / 4.0);
 }
 
@@ -109,7 +109,7 @@ static void show_equality(mg_lab *lab, const equality *e, mg_kv_cache *cache) {
     for (int i = 0; i < N_CHUNKINGS; i++) {
         int passes = compare(lab, e, chunkings[i], cache, by_position);
         double largest = largest_of(e->T, by_position);
-        worst = fmax(worst, largest);
+        worst = lab_larger(worst, largest);
         lab_points(figure, lab_step(i, N_CHUNKINGS), chunkings[i].name, e->T, NULL, by_position);
         lab_table_row(table, "%s\t%d\t%.2g", chunkings[i].name, passes, largest);
     }
@@ -144,8 +144,8 @@ static mg_status cross_edge(mg_lab *lab, lab_subject *subject, double limit, mg_
     }
     for (int step = 0; step < STEPS && !status; step++) {
         for (int v = 0; v < subject->n_ids; v++)
-            largest = fmax(largest,
-                           fabs((double)mg_generator_logits(cached)[v] - (double)mg_generator_logits(plain)[v]));
+            largest = lab_larger(largest,
+                                 fabs((double)mg_generator_logits(cached)[v] - (double)mg_generator_logits(plain)[v]));
         mg_generator_append(cached, prompt[step]);
         mg_generator_append(plain, prompt[step]);
     }

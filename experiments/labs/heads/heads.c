@@ -75,11 +75,11 @@ static void check_row(maps *m, int row, int lookahead, const mg_real *weights, c
     for (ptrdiff_t j = 0; j < m->T; j++) {
         double p = (double)weights[j];
         sum += p;
-        if (j >= visible && !(p == 0)) m->forbidden = fmax(m->forbidden, isnan(p) ? INFINITY : fabs(p));
+        if (j >= visible && !(p == 0)) m->forbidden = lab_larger(m->forbidden, fabs(p));
         double expected = j < visible ? exp((double)scores[j] - largest) / normaliser : 0;
-        m->softmax_error = fmax(m->softmax_error, fabs(p - expected));
+        m->softmax_error = lab_larger(m->softmax_error, fabs(p - expected));
     }
-    m->sum_error = fmax(m->sum_error, fabs(sum - 1));
+    m->sum_error = lab_larger(m->sum_error, fabs(sum - 1));
 }
 
 static void check_maps(maps *m, const mg_gpt_config *config) {
@@ -271,7 +271,7 @@ static void show_table(mg_lab *lab, const maps *m, const lab_head_numbers *unifo
 
 static void check_all(mg_lab *lab, const maps *m) {
     double excess = -INFINITY, bound = log(m->T);
-    for (ptrdiff_t h = 0; h < n_heads(m); h++) excess = fmax(excess, m->entropy[h].mean);
+    for (ptrdiff_t h = 0; h < n_heads(m); h++) excess = lab_larger(excess, m->entropy[h].mean);
     lab_check_below(lab, "how far a row's weights are from a sum of 1", m->sum_error, 1e-5, "");
     lab_check_zero(lab, "largest weight where the mask allows none", m->forbidden, "");
     lab_check_below(lab, "captured weights, against the softmax of the captured scores", m->softmax_error, 1e-5, "");

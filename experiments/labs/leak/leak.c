@@ -185,7 +185,7 @@ static mg_status show_influence(mg_lab *lab, lab_training *training, const mg_co
         future[i] = 0;
         for (int row = 0; row < T; row++)
             for (int column = row + 1; column < T; column++)
-                future[i] = fmax(future[i], (double)influence[row * T + column]);
+                future[i] = lab_larger(future[i], (double)influence[row * T + column]);
         lab_heatmap_panel(map, (lab_panel){.title = training->variant[i].name,
                                            .n_rows = T,
                                            .n_columns = T,

@@ -155,19 +155,19 @@ static void fill_rows(const mg_lab *lab, rows *r) {
 
 static double largest(int n, const double *x) {
     double most = x[0];
-    for (int i = 1; i < n; i++) most = fmax(most, x[i]);
+    for (int i = 1; i < n; i++) most = lab_larger(most, x[i]);
     return most;
 }
 
 static double smallest(int n, const double *x) {
     double least = x[0];
-    for (int i = 1; i < n; i++) least = fmin(least, x[i]);
+    for (int i = 1; i < n; i++) least = lab_smaller(least, x[i]);
     return least;
 }
 
 static double farthest_from_1(int n, const double *x) {
     double far = 0;
-    for (int i = 0; i < n; i++) far = fmax(far, fabs(x[i] - 1));
+    for (int i = 0; i < n; i++) far = lab_larger(far, fabs(x[i] - 1));
     return far;
 }
 
@@ -229,7 +229,7 @@ static float change_of_the_past(lab_mask_way w, const rows *r, float extreme) {
         float scores[N], weights[N];
         for (int j = 0; j < N; j++) scores[j] = j < visible ? r->scores[i][j] : extreme;
         lab_mask_weigh(w, N, visible, scores, weights);
-        most = fmaxf(most, largest_difference(visible, weights, r->weights[w][i]));
+        most = (float)lab_larger((double)most, (double)largest_difference(visible, weights, r->weights[w][i]));
     }
     return most;
 }
@@ -256,8 +256,7 @@ static void extreme_scores(mg_lab *lab, const rows *r) {
     float changed[N_WAYS], low[N_WAYS], empty[N_WAYS];
     for (int w = 0; w < N_WAYS; w++) {
         float up = change_of_the_past((lab_mask_way)w, r, 1e6F), down = change_of_the_past((lab_mask_way)w, r, -1e6F);
-        changed[w] = fmaxf(up, down);
-        if (isnan(up) || isnan(down)) changed[w] = NAN;
+        changed[w] = (float)lab_larger((double)up, (double)down);
         low[w] = leak_under_low_scores((lab_mask_way)w, r);
         empty[w] = leak_of_an_empty_row((lab_mask_way)w, r);
         lab_table_row(table, "%s\t%.3g\t%.3g\t%.3g\t%.3g", lab_mask_names[w], (double)up, (double)down, (double)low[w],

@@ -43,7 +43,7 @@ static void check_concatenation(mg_lab *lab, mg_tape *tape, mg_tensor *qkv) {
     const mg_tensor *joined = mg_concat(tape, H, one, 2);
     double largest = 0;
     for (ptrdiff_t i = 0; i < mg_size(all); i++)
-        largest = fmax(largest, fabs((double)all->data[i] - (double)joined->data[i]));
+        largest = lab_larger(largest, fabs((double)all->data[i] - (double)joined->data[i]));
     lab_check_below(lab, "attention of 4 heads, against 4 attentions of one head beside each other", largest, 1e-5, "");
 }
 
@@ -55,7 +55,7 @@ static double largest_gradient(const mg_tensor *qkv, int head) {
         for (int part = 0; part < 3; part++)
             for (int i = 0; i < WIDTH; i++) {
                 double g = (double)qkv->grad[t * 3 * C + part * C + head * WIDTH + i];
-                largest = isnan(g) ? INFINITY : fmax(largest, fabs(g));
+                largest = lab_larger(largest, fabs(g));
             }
     return largest;
 }
@@ -78,11 +78,11 @@ static void check_wiring(mg_lab *lab, const mg_real *before, const mg_real *afte
     double crossed = 0, own = INFINITY, joined = INFINITY;
     for (int a = 0; a < H; a++)
         for (int b = 0; b < H; b++) {
-            joined = fmin(joined, (double)after[a * H + b]);
+            joined = lab_smaller(joined, (double)after[a * H + b]);
             if (a == b)
-                own = fmin(own, (double)before[a * H + b]);
+                own = lab_smaller(own, (double)before[a * H + b]);
             else
-                crossed = fmax(crossed, (double)before[a * H + b]);
+                crossed = lab_larger(crossed, (double)before[a * H + b]);
         }
     lab_check_zero(lab, "before W^O: largest gradient of a head's output in another head's slice", crossed, "");
     lab_check_above(lab, "before W^O: smallest of the largest gradients in its own slice", own, 1e-3, "");
