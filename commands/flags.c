@@ -1,13 +1,14 @@
 #include "flags.h"
 #include "columns.h"
 #include "heap.h"
+#include "wrap.h"
 
 #include <argp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_KEY = 0x1000, MAX_OPTIONS = 4 * MG_MAX_FLAGS, TEXT_SIZE = 4096 };
+enum { HELP_KEY = '?', USAGE_KEY = 0xfff, FIRST_KEY = 0x1000, MAX_OPTIONS = 4 * MG_MAX_FLAGS, TEXT_SIZE = 4096 };
 
 static bool takes_value(const mg_setting *flag) {
     return flag->argument != NULL;
@@ -53,6 +54,7 @@ static void spell_with_hyphens(const mg_flag_table *tables, int argc, char **arg
 
 typedef struct parser {
     const mg_command_line *line;
+    const mg_flag_table *tables;
     const char **arguments;
     int n_arguments;
     mg_given given;
@@ -75,7 +77,7 @@ static int find_given(const mg_given *given, const mg_setting *flag) {
 }
 
 /* Two flags may set one value, as --mask and --lookahead do, but not to two different ones. */
-static void set(parser *p, int index, const char *text, struct argp_state *state) {
+static void set(parser *p, int index, const char *text) {
     const mg_setting *flag = p->flag[index];
     void *values = p->values[index];
     char before[TEXT_SIZE], after[TEXT_SIZE];
@@ -86,28 +88,113 @@ static void set(parser *p, int index, const char *text, struct argp_state *state
             other = p->flag[i];
     if (other) mg_setting_format(other, values, before, sizeof before);
     mg_error error;
-    if (mg_setting_set(flag, values, text, &error) != MG_OK) argp_error(state, "%s", error.message);
+    if (mg_setting_set(flag, values, text, &error) != MG_OK) mg_usage_error(p->line, "%s", error.message);
     if (other) mg_setting_format(other, values, after, sizeof after);
     if (other && strcmp(before, after) != 0)
-        argp_error(state, "--%s and --%s contradict each other: give one", other->name, flag->name);
+        mg_usage_error(p->line, "--%s and --%s contradict each other: give one", other->name, flag->name);
     int at = find_given(&p->given, flag);
     p->given.flag[at < 0 ? p->given.n++ : at] = (struct mg_given_flag){flag, text};
 }
 
+/* ---- Help ---- */
+
+/* The default as --help shows it; "" for none. A number out of its range stands for "derived", which .help explains. */
+static void shown_default(const mg_setting *flag, const void *values, char *text, size_t size) {
+    mg_setting_format(flag, values, text, size);
+    bool is_number = flag->kind == MG_SETTING_INT || flag->kind == MG_SETTING_INT64 || flag->kind == MG_SETTING_REAL;
+    if (!takes_value(flag) || (is_number && !mg_setting_in_range(flag, strtod(text, NULL)))) text[0] = '\0';
+}
+
+/* A text beside what it is about, or, on a narrow terminal, below. */
+static void print_beside(const char *left, const char *text) {
+    enum { WIDE = 29, NARROW = 10 };
+    int columns = mg_columns(stdout), at = columns < LAB_COLUMNS ? NARROW : WIDE;
+    char first[128], indent[WIDE + 1];
+    snprintf(indent, sizeof indent, "%*s", at, "");
+    snprintf(first, sizeof first, "%-*s", at, left);
+    if (mg_text_columns(left) >= at) {
+        puts(left);
+        snprintf(first, sizeof first, "%s", indent);
+    }
+    mg_print_wrapped(stdout, columns, first, indent, text);
+}
+
+/* The letter, the name, what it is, its default, and its other spellings. */
+static void print_flag(const mg_setting *flag, const void *values) {
+    char left[128], value[TEXT_SIZE], text[2 * TEXT_SIZE], letter[8] = "   ";
+    const char *list = flag->also ? flag->also : "", *word, *before = "; also --";
+    shown_default(flag, values, value, sizeof value);
+    int at = snprintf(text, sizeof text, "%s%s%s%s", flag->help, value[0] ? " [" : "", value, value[0] ? "]" : "");
+    for (size_t n; (n = next_word(&list, &word)) > 0 && at < TEXT_SIZE;) {
+        if (n == 1) snprintf(letter, sizeof letter, "-%c,", *word);
+        if (n == 1) continue;
+        at += snprintf(text + at, sizeof text - (size_t)at, "%s%.*s", before, (int)n, word);
+        before = ", --";
+    }
+    snprintf(left, sizeof left, "  %s --%s%s%s", letter, flag->name, takes_value(flag) ? "=" : "",
+             takes_value(flag) ? flag->argument : "");
+    print_beside(left, text);
+}
+
+static void print_usage_line(const mg_command_line *line) {
+    char text[TEXT_SIZE];
+    snprintf(text, sizeof text, "Usage: maskgrad %s [OPTION...]%s%s", line->name, line->arguments ? " " : "",
+             line->arguments ? line->arguments : "");
+    mg_print_wrapped(stdout, mg_columns(stdout), "", "    ", text);
+}
+
+MG_NORETURN static void print_usage(const parser *p) {
+    print_usage_line(p->line);
+    exit(0);
+}
+
+MG_NORETURN static void print_help(const parser *p) {
+    const char *after = strchr(p->line->doc, '\v'); /* what follows the options */
+    size_t length = after ? (size_t)(after - p->line->doc) : strlen(p->line->doc);
+    char *before = mg_strndup(p->line->doc, length, NULL);
+    print_usage_line(p->line);
+    if (before) mg_print_wrapped(stdout, mg_columns(stdout), "", "", before);
+    mg_free(before);
+    bool headed = false;
+    for (const mg_flag_table *table = p->tables; table->flags; table++)
+        for (const mg_setting *flag = table->flags; !mg_setting_is_end(flag); flag++) {
+            bool is_heading = flag->kind == MG_SETTING_HEADING;
+            if (is_heading || !headed) putchar('\n');
+            headed = true;
+            if (is_heading)
+                mg_print_wrapped(stdout, mg_columns(stdout), " ", " ", flag->help);
+            else
+                print_flag(flag, table->values);
+        }
+    putchar('\n');
+    print_beside("  -?, --help", "Print this help");
+    print_beside("      --usage", "Print how the command is called");
+    if (after) {
+        putchar('\n');
+        mg_print_wrapped(stdout, mg_columns(stdout), "", "", after + 1);
+    }
+    exit(0);
+}
+
+/* ---- Parsing ---- */
+
+/* What argp would print itself goes to no stream: where a word ends its buffer, it reads past the end. */
 static error_t take(int key, char *text, struct argp_state *state) {
     parser *p = state->input;
+    if (key == ARGP_KEY_INIT) state->err_stream = NULL;
     if (key == ARGP_KEY_ARG) {
-        if (p->n_arguments == p->line->max_arguments) argp_error(state, "'%s' is one argument too many", text);
+        if (p->n_arguments == p->line->max_arguments) mg_usage_error(p->line, "'%s' is one argument too many", text);
         p->arguments[p->n_arguments++] = text;
         return 0;
     }
     if (key == ARGP_KEY_END && p->n_arguments < p->line->min_arguments)
-        argp_error(state, "missing argument: %s", p->line->arguments);
-    if (key == 'h' && !p->by_letter['h']) argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+        mg_usage_error(p->line, "missing argument: %s", p->line->arguments);
+    if (key == HELP_KEY || (key == 'h' && !p->by_letter['h'])) print_help(p);
+    if (key == USAGE_KEY) print_usage(p);
     if (key > 0 && key < 128 && p->by_letter[key]) key = p->by_letter[key];
     if (key < FIRST_KEY || key >= FIRST_KEY + p->n_flags) return ARGP_ERR_UNKNOWN;
     const mg_setting *flag = p->flag[key - FIRST_KEY];
-    set(p, key - FIRST_KEY, takes_value(flag) ? text : flag->kind == MG_SETTING_ON ? "true" : "false", state);
+    set(p, key - FIRST_KEY, takes_value(flag) ? text : flag->kind == MG_SETTING_ON ? "true" : "false");
     return 0;
 }
 
@@ -121,79 +208,33 @@ static void add_option(parser *p, struct argp_option option) {
     p->option[p->n_options++] = option;
 }
 
-/* The default as --help shows it; "" for none. A number out of its range stands for "derived", which .help explains. */
-static void shown_default(const mg_setting *flag, const void *values, char *text, size_t size) {
-    mg_setting_format(flag, values, text, size);
-    bool is_number = flag->kind == MG_SETTING_INT || flag->kind == MG_SETTING_INT64 || flag->kind == MG_SETTING_REAL;
-    if (!takes_value(flag) || (is_number && !mg_setting_in_range(flag, strtod(text, NULL)))) text[0] = '\0';
-}
-
-/* The help text, with the default and the other spellings behind it: in front of it they would push it out of its
- * column. */
-static const char *help_text(parser *p, const mg_setting *flag, const void *values) {
-    char value[TEXT_SIZE];
-    shown_default(flag, values, value, sizeof value);
-    const char *list = flag->also ? flag->also : "", *word, *before = "; also --";
-    size_t size = strlen(flag->help) + strlen(value) + 8 * strlen(list) + 32;
-    char *text = mg_alloc(size, 1, "a line of help", NULL);
-    if (!text) return flag->help;
-    int at = snprintf(text, size, "%s%s%s%s", flag->help, value[0] ? " [" : "", value, value[0] ? "]" : "");
-    for (size_t n; (n = next_word(&list, &word)) > 0;) {
-        if (n == 1) continue; /* a letter stands in front */
-        at += snprintf(text + at, size - (size_t)at, "%s%.*s", before, (int)n, word);
-        before = ", --";
-    }
-    return own(p, text);
-}
-
-static void add_flag(parser *p, const mg_setting *flag, void *values, int group) {
+static void add_flag(parser *p, const mg_setting *flag, void *values) {
     MG_CHECK(p->n_flags < MG_MAX_FLAGS, "%s has more than %d flags", p->line->name, MG_MAX_FLAGS);
     int key = FIRST_KEY + p->n_flags;
     p->flag[p->n_flags] = flag;
     p->values[p->n_flags++] = values;
-    add_option(p, (struct argp_option){.name = flag->name,
-                                       .key = key,
-                                       .arg = takes_value(flag) ? flag->argument : NULL,
-                                       .doc = help_text(p, flag, values),
-                                       .group = group});
+    add_option(p,
+               (struct argp_option){.name = flag->name, .key = key, .arg = takes_value(flag) ? flag->argument : NULL});
     const char *list = flag->also ? flag->also : "", *word;
     for (size_t n; (n = next_word(&list, &word)) > 0;) {
-        struct argp_option alias = {.flags = OPTION_ALIAS, .group = group};
+        struct argp_option alias = {.flags = OPTION_ALIAS};
         if (n == 1) {
             alias.key = (unsigned char)word[0];
             p->by_letter[alias.key] = key;
         } else {
             alias.name = own(p, mg_strndup(word, n, NULL));
-            alias.flags |= OPTION_HIDDEN;
         }
         add_option(p, alias);
     }
 }
 
 static void add_tables(parser *p, const mg_flag_table *tables) {
-    int group = 1;
-    add_option(p, (struct argp_option){.key = 'h', .doc = "As --help", .flags = OPTION_HIDDEN});
+    add_option(p, (struct argp_option){.name = "help", .key = HELP_KEY});
+    add_option(p, (struct argp_option){.key = 'h'});
+    add_option(p, (struct argp_option){.name = "usage", .key = USAGE_KEY});
     for (const mg_flag_table *table = tables; table->flags; table++)
-        for (const mg_setting *flag = table->flags; !mg_setting_is_end(flag); flag++) {
-            if (flag->kind != MG_SETTING_HEADING)
-                add_flag(p, flag, table->values, group);
-            else
-                add_option(p, (struct argp_option){.doc = flag->help, .group = ++group});
-        }
-}
-
-/* argp breaks lines at its own right margin, which only the environment can set. Where a word is wider than the line it
- * reads, and sometimes writes, past the end of its buffer: no width below that of our words reaches it, nor one that
- * the user's environment sets. */
-static void set_help_width(void) {
-    enum { NARROWEST = 40 };
-    int columns = mg_columns(stdout);
-    char format[64];
-    unsetenv("ARGP_HELP_FMT");
-    if (columns >= LAB_COLUMNS) return;
-    snprintf(format, sizeof format, "rmargin=%d,opt-doc-col=10,usage-indent=4",
-             (columns < NARROWEST ? NARROWEST : columns) - 1);
-    setenv("ARGP_HELP_FMT", format, 1);
+        for (const mg_setting *flag = table->flags; !mg_setting_is_end(flag); flag++)
+            if (flag->kind != MG_SETTING_HEADING) add_flag(p, flag, table->values);
 }
 
 int mg_flags_parse(const mg_command_line *line, const mg_flag_table *tables, int argc, char **argv,
@@ -201,6 +242,7 @@ int mg_flags_parse(const mg_command_line *line, const mg_flag_table *tables, int
     parser *p = mg_alloc_zero(1, sizeof *p, "the command line", NULL);
     if (!p) mg_fail(MG_FAILURE_MEMORY, __FILE__, __LINE__, "out of memory for the command line");
     p->line = line;
+    p->tables = tables;
     p->arguments = arguments;
     add_tables(p, tables);
     spell_with_hyphens(tables, argc, argv);
@@ -209,10 +251,11 @@ int mg_flags_parse(const mg_command_line *line, const mg_flag_table *tables, int
     snprintf(name, sizeof name, "maskgrad %s", line->name);
     char *own_name = argv[0];
     argv[0] = name; /* argp's messages begin with it */
-    struct argp argp = {.options = p->option, .parser = take, .args_doc = line->arguments, .doc = line->doc};
-    set_help_width();
-    argp_err_exit_status = mg_exit_status(MG_ERR_INPUT);
-    argp_parse(&argp, argc, argv, 0, NULL, p);
+    struct argp argp = {.options = p->option, .parser = take};
+    if (argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, p) != 0) { /* getopt has said why */
+        fprintf(stderr, "Try `maskgrad %s --help'.\n", line->name);
+        exit(mg_exit_status(MG_ERR_INPUT));
+    }
     argv[0] = own_name;
 
     int n = p->n_arguments;
