@@ -2,10 +2,13 @@
 
 #include "heap.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -34,14 +37,34 @@ static mg_status sync_folder(char *path, mg_error *error) {
     return status;
 }
 
+static const char temporary_prefix[] = ".maskgrad-tmp-";
+
+char *mg_temporary_path(const char *path, mg_error *error) {
+    enum { LONGEST_NAME = 200 }; /* 255 is the most that file systems take */
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    size_t room = strlen(path) + sizeof temporary_prefix + 32;
+    char *temporary = mg_alloc(room, 1, "a file name", error);
+    if (temporary)
+        snprintf(temporary, room, "%.*s%s%ld-%.*s", (int)(name - path), path, temporary_prefix, (long)getpid(),
+                 LONGEST_NAME, name);
+    return temporary;
+}
+
+bool mg_temporary_is_left_over(const char *name) {
+    size_t prefix = strlen(temporary_prefix);
+    char *end;
+    if (strncmp(name, temporary_prefix, prefix) != 0 || !isdigit((unsigned char)name[prefix])) return false;
+    errno = 0;
+    long pid = strtol(name + prefix, &end, 10);
+    return errno == 0 && *end == '-' && pid > 0 && pid <= INT_MAX && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+}
+
 mg_status mg_atomic_file_begin(mg_atomic_file *file, const char *path, mg_error *error) {
     *file = (mg_atomic_file){.fd = -1, .path = path};
     mg_status status = mg_atomic_file_check(path, error);
     if (status != MG_OK) return status;
-    size_t room = strlen(path) + 32;
-    file->temporary = mg_alloc(room, 1, "a file name", error);
+    file->temporary = mg_temporary_path(path, error);
     if (!file->temporary) return MG_ERR_MEMORY;
-    snprintf(file->temporary, room, "%s.tmp.%ld", path, (long)getpid());
     file->fd = open(file->temporary, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
     return file->fd >= 0 ? MG_OK : failed(path, "written", error);
 }

@@ -4,13 +4,20 @@
 
 #include "error.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 /* Whether something that is not a regular file stands at `path`: MG_ERR_IO then. Renaming over a device would remove
  * it. */
 mg_status mg_atomic_file_check(const char *path, mg_error *error);
+/* Where what will be `path` is written: .maskgrad-tmp-PID-NAME in the same folder, a name that is nobody else's. Freed
+ * with mg_free; NULL if memory runs out. */
+char *mg_temporary_path(const char *path, mg_error *error);
+/* Whether a file of this name is left over from a process that was killed. */
+bool mg_temporary_is_left_over(const char *name);
+
 typedef struct mg_atomic_file {
-    int fd; /* of PATH.tmp.PID, empty, for reading and writing */
+    int fd; /* of the temporary file, empty, for reading and writing */
     const char *path;
     char *temporary;
 } mg_atomic_file;

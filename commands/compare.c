@@ -210,12 +210,20 @@ static mg_status draw(const mg_run_record *records, int n, const char *out_dir, 
         draw_split(lab, figure, &records[i], true, colour);
     }
     lab_figure_end(figure, "Lines: training, points: validation.");
-    mg_status status = mg_make_folders(out_dir, NULL, error);
+    mg_run_dir folder;
+    mg_status status = mg_run_dir_name(&folder, out_dir, error);
+    if (status != MG_OK) {
+        lab_free(lab);
+        return status;
+    }
+    status = mg_run_dir_lock(&folder, error);
+    if (status == MG_OK) status = mg_run_dir_claim(&folder, "maskgrad compare", error);
     if (status == MG_OK) status = lab_write_numbers(lab, error);
     if (status == MG_OK) {
-        lab_draw_pictures(lab);
+        status = lab_draw_pictures(lab, error);
         printf("\nThe curves are in %s/loss.%s\n", out_dir, lab->pictures ? "png" : "csv");
     }
+    mg_run_dir_close(&folder);
     lab_free(lab);
     return status;
 }

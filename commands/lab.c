@@ -171,24 +171,29 @@ static mg_status run_and_write(mg_lab *lab, mg_error *error) {
     MG_CHECK(lab->checks.n > 0, "lab %s checks nothing", lab->row->name);
     /* What was measured is shown even if it cannot be written. */
     status = lab_write_numbers(lab, error);
-    if (status == MG_OK) {
-        lab_draw_pictures(lab);
-        status = lab_write_report(lab, error);
+    bool numbers = status == MG_OK, reported = false;
+    if (numbers) status = lab_draw_pictures(lab, error);
+    if (numbers) {
+        mg_error second;
+        mg_status report = lab_write_report(lab, status == MG_OK ? error : &second);
+        reported = report == MG_OK;
+        if (status == MG_OK) status = report;
     }
     lab_print_results(lab);
-    if (status == MG_OK)
+    if (reported)
         lab_print_wrapped(lab, lab->stopped ? "  Interrupted. What was measured is in " : "  The report is ", "  ",
                           lab_format(lab, "%s/report.html", lab->settings.out_dir));
     fflush(stdout);
     return status;
 }
 
-/* Two labs in one folder would mix their files. */
+/* Two labs in one folder would mix their files, and one after the other replaces those of the first. */
 static mg_status run_alone(mg_lab *lab, mg_error *error) {
     mg_run_dir folder;
     mg_status status = mg_run_dir_name(&folder, lab->settings.out_dir, error);
     if (status != MG_OK) return status;
     status = mg_run_dir_lock(&folder, error);
+    if (status == MG_OK) status = mg_run_dir_claim(&folder, lab_format(lab, "maskgrad lab %s", lab->row->name), error);
     if (status == MG_OK) status = run_and_write(lab, error);
     if (status != MG_OK) mg_run_dir_unmake(&folder);
     mg_run_dir_close(&folder);
@@ -275,6 +280,7 @@ static int run_all(int argc, char **argv) {
     parse(NULL, &line, argc, argv, &asked, NULL, NULL, NULL);
     if (!asked.out_dir) asked.out_dir = "runs";
     mg_error error = {0};
+    if (lab_check_index(asked.out_dir, &error) != MG_OK) return mg_command_end(&line, error.status, &error);
     mg_lab *memory = lab_new(NULL, &error);
     lab_outcome outcomes[MOST_LABS];
     int n = 0, worst = 0;

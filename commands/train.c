@@ -17,11 +17,12 @@
 
 static const mg_command_line line = {
     .name = "train",
-    .doc = "Train a GPT on a text, a CSV or a grammar, and keep the run in a folder.\v"
-           "Ctrl-C finishes the step and saves (status 130), and so does the end of a pipe, as in train | head; --resume "
-           "continues the run, bit for bit, with its settings.\n\n"
-           "  maskgrad train --data datasets/data/frases.csv\n"
-           "  maskgrad train --data datasets/data/frases.csv --mask none",
+    .doc =
+        "Train a GPT on a text, a CSV or a grammar, and keep the run in a folder.\v"
+        "Ctrl-C finishes the step and saves (status 130), and so does the end of a pipe, as in train | head; --resume "
+        "continues the run, bit for bit, with its settings.\n\n"
+        "  maskgrad train --data datasets/data/frases.csv\n"
+        "  maskgrad train --data datasets/data/frases.csv --mask none",
 };
 
 /* What the command needs beside the run itself. */
@@ -96,6 +97,7 @@ static mg_status resume_settings(mg_run *run, start *from, const mg_given *given
         return mg_error_set(error, MG_ERR_INPUT, "there is no run to resume in %s: it has no run.json", run->dir.path);
     mg_run_options stored;
     mg_status status = mg_run_dir_lock(&run->dir, error);
+    if (status == MG_OK) status = mg_run_dir_check_files(&run->dir, error);
     if (status == MG_OK) status = mg_run_json_read(&from->stored, run->dir.run_json, &stored, error);
     if (status != MG_OK) return status;
     run->options = stored;
@@ -133,22 +135,28 @@ static mg_status resume_trainer(mg_run *run, const start *from, mg_error *error)
 /* ---- Beginning ---- */
 
 static mg_status refuse_overwriting(const mg_run *run, mg_error *error) {
-    if (run->options.force || !mg_run_dir_holds_run(&run->dir)) return MG_OK;
+    const mg_run_dir *dir = &run->dir;
+    if (run->options.force) return MG_OK;
+    if (mg_run_dir_holds_run(dir))
+        return mg_error_set(error, MG_ERR_INPUT,
+                            "%s already holds a run: --resume goes on with it, --force replaces it, and --out-dir "
+                            "chooses another folder",
+                            dir->path);
+    const char *foreign = mg_run_dir_foreign_file(dir);
+    if (!foreign) return MG_OK;
     return mg_error_set(error, MG_ERR_INPUT,
-                        "%s already holds a run: --resume goes on with it, --force replaces it, and --out-dir chooses "
-                        "another folder",
-                        run->dir.path);
+                        "%s is there, and no run.json of ours says that it is a run's: --force replaces it, and "
+                        "--out-dir chooses another folder",
+                        foreign);
 }
 
 /* Once all else is in order: nothing is made or removed for a run that cannot begin. */
 static mg_status make_room(mg_run *run, mg_error *error) {
     mg_status status = mg_run_dir_lock(&run->dir, error);
     if (status == MG_OK) status = refuse_overwriting(run, error);
-    if (status != MG_OK) return status;
-    const char *const files[] = {run->dir.checkpoint, run->dir.log, run->dir.position, run->dir.samples,
-                                 run->dir.run_json};
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) unlink(files[i]);
-    return MG_OK;
+    if (status == MG_OK) status = mg_run_dir_check_files(&run->dir, error);
+    if (status == MG_OK) mg_run_dir_clear(&run->dir);
+    return status;
 }
 
 /* The model of --init-from FILE is the file's; flags may change its mask, not its sizes. */
@@ -391,6 +399,7 @@ static int run_command(int argc, char **argv) {
     start from = {0};
     bool stopped = false;
     mg_status status = prepare(&run, &from, &given, &error);
+    if (status != MG_OK && run.dir.lock >= 0) mg_run_dir_unmake(&run.dir);
     if (from.has_weights) mg_checkpoint_free(&from.weights);
     if (status == MG_OK) status = train(&run, &stopped, &error);
     if (status == MG_OK && !stopped) status = finish(&run, &stopped, &error);

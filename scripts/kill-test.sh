@@ -37,7 +37,7 @@ while [ "$done_kills" -lt "$kills" ]; do
     pid=$!
     sleep "$(printf '0.%03d' $((RANDOM % (milliseconds < 900 ? milliseconds + 50 : 950))))"
     if [ $((done_kills % 2)) = 1 ]; then # wait for a checkpoint that is being written
-        while kill -0 $pid 2>/dev/null && ! compgen -G 'killed/checkpoint.h5.tmp.*' >/dev/null; do :; done
+        while kill -0 $pid 2>/dev/null && ! compgen -G 'killed/.maskgrad-tmp-*-checkpoint.h5' >/dev/null; do :; done
     fi
     kill -9 $pid 2>/dev/null || true
     status=0
@@ -47,7 +47,7 @@ while [ "$done_kills" -lt "$kills" ]; do
     137)
         done_kills=$((done_kills + 1))
         # Its temporary file tells that it was writing a checkpoint. The next run removes it.
-        ! compgen -G 'killed/checkpoint.h5.tmp.*' >/dev/null || at_save=$((at_save + 1))
+        ! compgen -G 'killed/.maskgrad-tmp-*-checkpoint.h5' >/dev/null || at_save=$((at_save + 1))
         ;;
     0) # it came to its end before the kill: compare, and begin another
         finished=$((finished + 1))

@@ -148,8 +148,8 @@ mg_status lab_create(const mg_lab *lab, const char *name, const char *ending, mg
 mg_status lab_write_numbers(const mg_lab *lab, mg_error *error);  /* summary.csv and a CSV for each picture and table */
 char *lab_read_file(mg_lab *lab, const char *path, size_t *size); /* NULL if it cannot be read */
 
-/* plot.c, plot_heat.c: the pictures, by gnuplot. Sets lab->pictures; without gnuplot, one warning. */
-void lab_draw_pictures(mg_lab *lab);
+/* plot.c, plot_heat.c: the pictures, by gnuplot. Sets lab->pictures; without gnuplot, one warning and MG_OK. */
+mg_status lab_draw_pictures(mg_lab *lab, mg_error *error);
 void lab_plot_quoted(FILE *pipe, const char *text);
 typedef struct lab_canvas {
     int width, height; /* logical pixels: of the SVG; the PNG has twice as many */
@@ -169,6 +169,7 @@ typedef struct lab_outcome {
     bool stopped, reported; /* interrupted; wrote its report */
     int exit_status;
 } lab_outcome;
+mg_status lab_check_index(const char *out_dir, mg_error *error); /* refuses one of somebody else */
 mg_status lab_write_index(const char *out_dir, const lab_outcome *outcomes, int n, mg_error *error);
 /* report_style.c */
 extern const char lab_report_style[], lab_report_style_elsewhere[]; /* on a screen; on a phone and on paper */

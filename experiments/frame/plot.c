@@ -1,24 +1,35 @@
-/* The pictures as PNG and SVG: scripts through a pipe to gnuplot, data inside them. */
+/* The pictures as PNG and SVG: scripts through a pipe to gnuplot, data inside them. Texts are quoted data. */
 #include "lab_private.h"
+#include "printable.h"
 #include "wrap.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { FIGURE_WIDTH = 600, FIGURE_HEIGHT = 400, LETTER = 9, LINE = 21 }; /* logical pixels, at a text of 16 */
 enum { FEW_POINTS = 16 };                                                /* a line of so few points shows them */
 
-/* A single-quoted string of gnuplot: a quote is doubled, nothing else is special; line ends would end it. */
-void lab_plot_quoted(FILE *pipe, const char *text) {
+/* A single-quoted string of gnuplot, in which nothing is special but the quote, which is doubled. Control characters
+ * are written out. */
+static void quoted(FILE *pipe, const char *text, const char *doubled) {
+    mg_shown_text shown = mg_shown(text);
     fputc('\'', pipe);
-    for (const char *c = text; *c; c++) {
-        if (*c == '\'') fputc('\'', pipe);
-        fputc((unsigned char)*c < 32 ? ' ' : *c, pipe);
+    for (const char *c = shown.text; *c; c++) {
+        if (strchr(doubled, *c)) fputc(*c, pipe);
+        fputc(*c, pipe);
     }
     fputc('\'', pipe);
+}
+
+void lab_plot_quoted(FILE *pipe, const char *text) {
+    quoted(pipe, text, "'");
 }
 
 static const lab_series *series_of(const lab_figure *figure, int k) {
@@ -148,7 +159,7 @@ static void plot_places(FILE *pipe, const lab_figure *figure) {
                                         : "");
     for (int i = 0; i < figure->n_places; i++) {
         fputs(i ? "," : "", pipe);
-        lab_plot_quoted(pipe, figure->places[i]);
+        quoted(pipe, figure->places[i], "'%"); /* the text of a tic is a format */
         fprintf(pipe, " %d", i);
     }
     fputs(")\n", pipe);
@@ -224,17 +235,77 @@ lab_canvas lab_figure_canvas(const lab_figure *figure) {
     return (lab_canvas){FIGURE_WIDTH, (int)frame_of(figure).height};
 }
 
-enum { PATH_SIZE = 4096 };
+/* ---- gnuplot as a process ----
+ *
+ * The folder's name is nowhere in the script: gnuplot runs in the folder, and its files have names of ours. */
 
-/* Under the temporary name, gnuplot writes it; under the other, it is whole. */
-static void picture_path(const mg_lab *lab, const lab_block *block, bool png, bool temporary, char path[PATH_SIZE]) {
-    const char *name = block->kind == LAB_BLOCK_HEATMAP ? block->heatmap->name : block->figure->name;
-    int length = snprintf(path, PATH_SIZE, "%s/%s.%s", lab->settings.out_dir, name, png ? "png" : "svg");
-    if (temporary && length < PATH_SIZE)
-        snprintf(path + length, (size_t)(PATH_SIZE - length), ".tmp.%ld", (long)getpid());
+typedef struct plotter {
+    FILE *pipe; /* to it */
+    pid_t process;
+    int folder; /* descriptor of the lab's folder, its current one */
+} plotter;
+
+static bool is_there(const char *program) {
+    const char *path = getenv("PATH");
+    while (path && *path) {
+        size_t length = strcspn(path, ":");
+        char candidate[4096];
+        snprintf(candidate, sizeof candidate, "%.*s/%s", (int)length, path, program);
+        if (access(candidate, X_OK) == 0) return true;
+        path += length + (path[length] == ':');
+    }
+    return false;
 }
 
-static void plot_picture(FILE *pipe, const mg_lab *lab, const lab_block *block, bool png) {
+/* Without the user's own settings, and in a locale that knows every sign and no decimal comma. One that hangs is ended,
+ * where there is a program for that. */
+static char *const gnuplot[] = {"env", "LC_ALL=C.UTF-8", "gnuplot", "-d", NULL};
+static char *const gnuplot_with_a_limit[] = {"env", "LC_ALL=C.UTF-8", "timeout", "-s", "KILL",
+                                             "60",  "gnuplot",        "-d",      NULL};
+
+MG_NORETURN static void become(char *const *command, int folder, int script) {
+    if (fchdir(folder) == 0 && dup2(script, STDIN_FILENO) >= 0) {
+        signal(SIGPIPE, SIG_DFL);
+        execvp(command[0], command);
+    }
+    _exit(127);
+}
+
+static bool start_gnuplot(plotter *p) {
+    int ends[2];
+    char *const *command = is_there("timeout") ? gnuplot_with_a_limit : gnuplot;
+    if (pipe(ends) != 0) return false;
+    fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+    fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+    p->process = fork();
+    if (p->process == 0) become(command, p->folder, ends[0]);
+    close(ends[0]);
+    p->pipe = p->process > 0 ? fdopen(ends[1], "w") : NULL;
+    if (p->pipe) {
+        fputs("set encoding utf8\n", p->pipe);
+        return true;
+    }
+    close(ends[1]);
+    if (p->process > 0) waitpid(p->process, NULL, 0);
+    return false;
+}
+
+static bool end_gnuplot(plotter *p) {
+    bool written = ferror(p->pipe) == 0;
+    int status = -1;
+    written = fclose(p->pipe) == 0 && written;
+    while (waitpid(p->process, &status, 0) < 0 && errno == EINTR) continue;
+    return written && status == 0;
+}
+
+/* ---- A picture's two files ---- */
+
+static const char *file_name(mg_lab *lab, const lab_block *block, bool png) {
+    return lab_format(lab, "%s.%s", block->kind == LAB_BLOCK_HEATMAP ? block->heatmap->name : block->figure->name,
+                      png ? "png" : "svg");
+}
+
+static void plot_picture(FILE *pipe, const lab_block *block, const char *temporary, bool png) {
     bool heat = block->kind == LAB_BLOCK_HEATMAP;
     lab_canvas canvas = heat ? lab_heat_canvas(block->heatmap) : lab_figure_canvas(block->figure);
     if (png)
@@ -245,11 +316,7 @@ static void plot_picture(FILE *pipe, const mg_lab *lab, const lab_block *block, 
     else
         fprintf(pipe, "set terminal svg noenhanced size %d,%d dynamic font 'sans-serif,16' background '#FFFFFF'\n",
                 canvas.width, canvas.height);
-    fputs("set output ", pipe);
-    char path[PATH_SIZE];
-    picture_path(lab, block, png, true, path);
-    lab_plot_quoted(pipe, path);
-    fputs("\n", pipe);
+    fprintf(pipe, "set output '%s'\n", temporary);
     if (heat)
         lab_heat_plot(pipe, block->heatmap, png);
     else
@@ -257,71 +324,65 @@ static void plot_picture(FILE *pipe, const mg_lab *lab, const lab_block *block, 
     fputs("unset output\n", pipe);
 }
 
-static bool is_there(const char *program) {
-    const char *path = getenv("PATH");
-    while (path && *path) {
-        size_t length = strcspn(path, ":");
-        char candidate[PATH_SIZE];
-        snprintf(candidate, sizeof candidate, "%.*s/%s", (int)length, path, program);
-        if (access(candidate, X_OK) == 0) return true;
-        path += length + (path[length] == ':');
-    }
-    return false;
-}
-
 /* Whether a picture's file has the end that its format demands: gnuplot does not notice a full disk. */
-static bool is_whole(const char *path, bool png) {
+static bool is_whole(int folder, const char *name, bool png) {
     static const char png_end[] = "IEND\xAE\x42\x60\x82", svg_end[] = "</svg>";
     char tail[16] = {0};
-    FILE *file = fopen(path, "rb");
-    if (!file) return false;
-    bool long_enough = fseek(file, -(long)(sizeof tail - 1), SEEK_END) == 0;
-    size_t n = long_enough ? fread(tail, 1, sizeof tail - 1, file) : 0;
-    fclose(file);
+    int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (file < 0) return false;
+    bool long_enough = lseek(file, -(off_t)(sizeof tail - 1), SEEK_END) >= 0;
+    ssize_t n = long_enough ? read(file, tail, sizeof tail - 1) : 0;
+    close(file);
     if (png) return n >= 8 && memcmp(tail + n - 8, png_end, 8) == 0;
     return strstr(tail, svg_end) != NULL;
 }
 
 /* The picture takes its name when it is whole, and is removed otherwise, with an older one that it was to replace. */
-static bool keep_picture(const mg_lab *lab, const lab_block *block, bool png, bool drawn) {
-    char temporary[PATH_SIZE], path[PATH_SIZE];
-    picture_path(lab, block, png, true, temporary);
-    picture_path(lab, block, png, false, path);
-    if (drawn && is_whole(temporary, png) && rename(temporary, path) == 0) return true;
-    unlink(temporary);
-    unlink(path);
+static bool keep_picture(int folder, const char *temporary, const char *name, bool png, bool drawn) {
+    if (drawn && is_whole(folder, temporary, png) && renameat(folder, temporary, folder, name) == 0) return true;
+    unlinkat(folder, temporary, 0);
+    unlinkat(folder, name, 0);
     return false;
 }
 
-static bool draw(const mg_lab *lab, const lab_block *block) {
-    /* Without the user's own settings, and in a locale that knows every sign and no decimal comma. One that hangs is
-     * ended, where there is a program for that. */
-    FILE *pipe = popen(is_there("timeout") ? "LC_ALL=C.UTF-8 exec timeout -s KILL 60 gnuplot -d"
-                                           : "LC_ALL=C.UTF-8 exec gnuplot -d",
-                       "w");
-    if (!pipe) return false;
-    fputs("set encoding utf8\n", pipe);
-    if (block->kind == LAB_BLOCK_FIGURE) {
-        fputs(figure_style, pipe);
-        for (int k = 0; k < block->figure->series.n; k++) plot_points(pipe, block->figure, k);
-    } else {
-        lab_heat_data(pipe, block->heatmap);
+/* `wanted` false: none of an earlier run stays beside these numbers. */
+static bool draw(mg_lab *lab, plotter *p, const lab_block *block, bool wanted) {
+    bool drawn = wanted && start_gnuplot(p);
+    const char *name[2];
+    char *temporary[2];
+    for (int png = 0; png < 2; png++) {
+        name[png] = file_name(lab, block, png);
+        temporary[png] = mg_temporary_path(name[png], NULL);
+        if (!temporary[png]) MG_FAIL(MG_FAILURE_MEMORY, "out of memory for a picture's name");
     }
-    plot_picture(pipe, lab, block, true);
-    plot_picture(pipe, lab, block, false);
-    bool drawn = ferror(pipe) == 0;
-    drawn = pclose(pipe) == 0 && drawn;
-    bool png = keep_picture(lab, block, true, drawn), svg = keep_picture(lab, block, false, drawn);
-    return png && svg;
+    if (drawn && block->kind == LAB_BLOCK_FIGURE) {
+        fputs(figure_style, p->pipe);
+        for (int k = 0; k < block->figure->series.n; k++) plot_points(p->pipe, block->figure, k);
+    } else if (drawn) {
+        lab_heat_data(p->pipe, block->heatmap);
+    }
+    if (drawn) {
+        for (int png = 1; png >= 0; png--) plot_picture(p->pipe, block, temporary[png], png);
+        drawn = end_gnuplot(p);
+    }
+    bool kept[2];
+    for (int png = 0; png < 2; png++) {
+        kept[png] = keep_picture(p->folder, temporary[png], name[png], png, drawn);
+        mg_free(temporary[png]);
+    }
+    return kept[0] && kept[1];
 }
 
-void lab_draw_pictures(mg_lab *lab) {
+mg_status lab_draw_pictures(mg_lab *lab, mg_error *error) {
     if (!is_there("gnuplot")) {
         fputs("maskgrad: gnuplot is not installed: the numbers are written, the pictures are not "
               "(Debian's package is gnuplot-nox)\n",
               stderr);
-        return;
+        return MG_OK;
     }
+    plotter p = {.folder = open(lab->settings.out_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    if (p.folder < 0)
+        return mg_error_set(error, MG_ERR_IO, "%s cannot be opened: %s", lab->settings.out_dir, strerror(errno));
     /* A gnuplot that ends early must not end us with it: its exit status tells. */
     struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
     sigaction(SIGPIPE, &ignore, &before);
@@ -329,15 +390,12 @@ void lab_draw_pictures(mg_lab *lab) {
     for (int i = 0; i < lab->blocks.n; i++) {
         const lab_block *block = lab->blocks.item[i];
         if (block->kind != LAB_BLOCK_FIGURE && block->kind != LAB_BLOCK_HEATMAP) continue;
-        if (lab->pictures) {
-            lab->pictures = draw(lab, block);
-            continue;
-        }
-        keep_picture(lab, block, true, false); /* none of an earlier run stands beside these numbers */
-        keep_picture(lab, block, false, false);
+        lab->pictures = draw(lab, &p, block, lab->pictures);
     }
     sigaction(SIGPIPE, &before, NULL);
-    if (!lab->pictures)
-        fprintf(stderr, "maskgrad: gnuplot failed: the numbers in %s are written, not all pictures are\n",
-                lab->settings.out_dir);
+    close(p.folder);
+    if (lab->pictures) return MG_OK;
+    return mg_error_set(error, MG_ERR_IO,
+                        "gnuplot failed: the numbers in %s are written, not all pictures are (is the disk full?)",
+                        lab->settings.out_dir);
 }

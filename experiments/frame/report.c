@@ -1,7 +1,9 @@
 /* report.html: one file that needs no other and no network. */
 #include "lab_private.h"
+#include "regular_file.h"
 
 #include <string.h>
+#include <unistd.h>
 
 void lab_html(FILE *out, const char *text) {
     for (const char *c = text; *c; c++) switch (*c) {
@@ -197,13 +199,30 @@ mg_status lab_write_report(mg_lab *lab, mg_error *error) {
     return mg_atomic_text_end(&file, error);
 }
 
+#define INDEX_TITLE "maskgrad: the labs"
+
+mg_status lab_check_index(const char *out_dir, mg_error *error) {
+    char path[4096], text[1024] = "";
+    snprintf(path, sizeof path, "%s/index.html", out_dir);
+    if (access(path, F_OK) != 0) return MG_OK;
+    int file;
+    size_t bytes;
+    mg_status status = mg_open_regular(path, &file, &bytes, error);
+    if (status != MG_OK) return status;
+    ssize_t n = read(file, text, sizeof text - 1);
+    close(file);
+    if (n > 0 && strstr(text, "<title>" INDEX_TITLE)) return MG_OK;
+    return mg_error_set(error, MG_ERR_INPUT, "%s is there and is not the index of labs: choose another --out-dir",
+                        path);
+}
+
 mg_status lab_write_index(const char *out_dir, const lab_outcome *outcomes, int n, mg_error *error) {
     mg_lab folder = {.settings.out_dir = out_dir};
     mg_atomic_text file;
     mg_status status = lab_create(&folder, "index", "html", &file, error);
     if (status != MG_OK) return status;
     FILE *out = file.out;
-    begin_page(out, "maskgrad: the labs");
+    begin_page(out, INDEX_TITLE);
     fputs("<p class=\"over\">maskgrad</p>\n<h1>The labs</h1>\n<ul class=\"labs\">\n", out);
     for (int i = 0; i < n; i++) {
         fputs("<li>", out);

@@ -55,9 +55,26 @@ PATH=/nonexistent "$maskgrad" lab mask --out-dir plain >out.txt 2>err.txt || fai
 [ "$(grep -c 'drawn by gnuplot' plain/report.html)" -eq 4 ] || fail "no note in place of each picture"
 # A gnuplot that fails is noticed.
 mkdir bin && printf '#!/bin/sh\nexit 3\n' >bin/gnuplot && chmod +x bin/gnuplot
-PATH=$PWD/bin:$PATH "$maskgrad" lab mask --out-dir failed >out.txt 2>err.txt || fail "with a failing gnuplot: status $?"
+PATH=$PWD/bin:$PATH "$maskgrad" lab mask --out-dir failed >out.txt 2>err.txt
+[ $? -eq 1 ] || fail "a failing gnuplot does not end in status 1"
 [ "$(wc -l <err.txt)" -eq 1 ] && grep -q 'gnuplot failed' err.txt || fail "the warning: $(cat err.txt)"
 [ "$(grep -c 'drawn by gnuplot' failed/report.html)" -eq 4 ] || fail "pictures of a failing gnuplot"
+# A disk that is full for the pictures only: the numbers stay, and the status says that something is missing.
+printf '#!/bin/sh\nulimit -f 4\nexec %s "$@"\n' "$(command -v gnuplot)" >bin/gnuplot
+PATH=$PWD/bin:$PATH "$maskgrad" lab mask --out-dir full >out.txt 2>err.txt
+[ $? -eq 1 ] && grep -q 'gnuplot failed' err.txt || fail "a full disk: $(cat err.txt)"
+[ -s full/report.html ] && [ -s full/leak.csv ] && [ ! -e full/leak.png ] || fail "a full disk: $(ls full)"
+
+# A folder is one lab's: another lab does not replace its report, nor any lab somebody's files.
+"$maskgrad" lab proof --quick --out-dir plain >out.txt 2>err.txt
+[ $? -eq 2 ] && grep -q "plain holds the files of 'maskgrad lab mask'" err.txt || fail "two labs in a folder: $(cat err.txt)"
+mkdir mine && echo precious >mine/report.html
+"$maskgrad" lab mask --out-dir mine >out.txt 2>err.txt
+[ $? -eq 2 ] && grep -q "report.html" err.txt || fail "a lab among foreign files: $(cat err.txt)"
+[ "$(ls -A mine) $(cat mine/report.html)" = "report.html precious" ] || fail "foreign files: $(ls -A mine)"
+mkdir all && echo precious >all/index.html
+"$maskgrad" lab all --quick --out-dir all >out.txt 2>err.txt
+[ $? -eq 2 ] && grep -q "index.html" err.txt && [ "$(cat all/index.html)" = precious ] || fail "lab all: $(cat err.txt)"
 # On a model: its own weights are what −∞ gives to its own scores.
 "$maskgrad" train --data "$2/datasets/data/frases.csv" --grammar-size 3000 --max-iters 5 --eval-iters 1 --out-dir model \
     >out.txt 2>&1 || fail "no model to look into: $(cat out.txt)"

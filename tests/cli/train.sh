@@ -74,6 +74,30 @@ status 0 train "${tiny[@]}" --mask none --force
 status 2 train "${tiny[@]}" --lr inf
 says 'a finite number above 0'
 
+# ---- Files of somebody else ----
+for name in run.json log.csv position.csv samples.txt checkpoint.h5; do
+    rm -rf theirs && mkdir theirs && echo precious >theirs/$name
+    status 2 train "${tiny[@]}" --out-dir theirs
+    says --force; one_sentence
+    [ "$(ls -A theirs) $(cat theirs/$name)" = "$name precious" ] || fail "$name of somebody else: $(ls -A theirs)"
+done
+rm -rf theirs && mkdir theirs && touch theirs/notes.txt theirs/notes.tmp.2024 theirs/checkpoint.h5.tmp.7
+status 0 train "${tiny[@]}" --out-dir theirs
+[ -e theirs/notes.txt ] && [ -e theirs/notes.tmp.2024 ] && [ -e theirs/checkpoint.h5.tmp.7 ] || fail "$(ls -A theirs)"
+same_run full theirs
+rm theirs/checkpoint.h5 # as a run that was stopped before it saved
+status 0 train "${tiny[@]}" --out-dir theirs
+status 0 train "${tiny[@]}" --out-dir theirs --force
+for name in log.csv position.csv samples.txt run.json; do
+    rm theirs/$name && mkfifo theirs/$name
+    status 1 timeout 20 "$program" train --resume --out-dir theirs
+    says $name; one_sentence
+    status 1 timeout 20 "$program" train "${tiny[@]}" --out-dir theirs --force
+    says $name; one_sentence
+    rm theirs/$name
+    status 0 train "${tiny[@]}" --out-dir theirs --force
+done
+
 # ---- Resuming ----
 for stop in 1 19 20 37 59; do
     rm -rf part

@@ -1,6 +1,8 @@
 #include "run_dir.h"
+#include "atomic_file.h"
 #include "checkpoint.h"
 #include "heap.h"
+#include "regular_file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,6 +13,8 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define LOCK_NAME ".lock"
 
 static char *join(const char *folder, const char *name, mg_error *error) {
     size_t size = strlen(folder) + strlen(name) + 2;
@@ -62,9 +66,12 @@ mg_status mg_make_folders(const char *path, size_t *was_there, mg_error *error) 
 }
 
 static mg_status take_lock(mg_run_dir *dir, mg_error *error) {
-    char *path = join(dir->path, ".lock", error);
+    enum { FLAGS = O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW };
+    char *path = join(dir->path, LOCK_NAME, error);
     if (!path) return MG_ERR_MEMORY;
-    dir->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    dir->lock = open(path, FLAGS | O_EXCL, 0666);
+    dir->made_lock = dir->lock >= 0;
+    if (dir->lock < 0 && errno == EEXIST) dir->lock = open(path, FLAGS, 0666);
     mg_free(path);
     if (dir->lock < 0)
         return mg_error_set(error, MG_ERR_IO, "cannot write in the folder %s: %s", dir->path, strerror(errno));
@@ -72,20 +79,16 @@ static mg_status take_lock(mg_run_dir *dir, mg_error *error) {
     if (errno != EWOULDBLOCK)
         return mg_error_set(error, MG_ERR_IO, "cannot lock the folder %s: %s", dir->path, strerror(errno));
     return mg_error_set(error, MG_ERR_STATE,
-                        "another maskgrad process works in %s: wait for its end, or choose another --out-dir",
+                        "another maskgrad process is using %s: wait for it to finish, or choose another --out-dir",
                         dir->path);
 }
 
-/* A process that was killed while it wrote left NAME.tmp.PID behind. Whoever holds the lock is the only writer, so any
- * such file is nobody's. One that cannot be removed does no harm. */
+/* One that cannot be removed does no harm. */
 static void remove_leftovers(const mg_run_dir *dir) {
     DIR *folder = opendir(dir->path);
     if (!folder) return;
-    for (const struct dirent *entry; (entry = readdir(folder));) {
-        const char *tail = strstr(entry->d_name, ".tmp.");
-        if (!tail || tail == entry->d_name || tail[5] == '\0') continue;
-        if (tail[5 + strspn(tail + 5, "0123456789")] == '\0') unlinkat(dirfd(folder), entry->d_name, 0);
-    }
+    for (const struct dirent *entry; (entry = readdir(folder));)
+        if (mg_temporary_is_left_over(entry->d_name)) unlinkat(dirfd(folder), entry->d_name, 0);
     closedir(folder);
 }
 
@@ -96,16 +99,55 @@ mg_status mg_run_dir_lock(mg_run_dir *dir, mg_error *error) {
     return status;
 }
 
+/* A file or folder that is not the lock's; NULL if there is none, or the folder cannot be read. */
+static char *first_entry(const char *path, mg_error *error) {
+    DIR *folder = opendir(path);
+    char *found = NULL;
+    if (!folder) return NULL;
+    for (const struct dirent *entry; !found && (entry = readdir(folder));) {
+        const char *name = entry->d_name;
+        bool own = strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, LOCK_NAME) == 0;
+        if (!own) found = mg_strdup(name, error);
+    }
+    closedir(folder);
+    return found;
+}
+
+mg_status mg_run_dir_claim(mg_run_dir *dir, const char *whose, mg_error *error) {
+    char mark[128] = "";
+    ssize_t length = pread(dir->lock, mark, sizeof mark - 1, 0);
+    mark[length > 0 ? length : 0] = '\0';
+    mark[strcspn(mark, "\n")] = '\0';
+    if (strcmp(mark, whose) == 0) {
+        dir->claimed = true;
+        return MG_OK;
+    }
+    if (mark[0])
+        return mg_error_set(error, MG_ERR_INPUT,
+                            "%s holds the files of '%s', which '%s' would replace: choose another --out-dir", dir->path,
+                            mark, whose);
+    char *entry = first_entry(dir->path, error);
+    if (entry) {
+        mg_status status = mg_error_set(error, MG_ERR_INPUT,
+                                        "%s holds files that are not from '%s' ('%s'), and it might replace some: "
+                                        "choose another --out-dir",
+                                        dir->path, whose, entry);
+        mg_free(entry);
+        return status;
+    }
+    int n = snprintf(mark, sizeof mark, "%s\n", whose);
+    dir->claimed = pwrite(dir->lock, mark, (size_t)n, 0) == n;
+    if (dir->claimed) return MG_OK;
+    return mg_error_set(error, MG_ERR_IO, "cannot write in the folder %s: %s", dir->path, strerror(errno));
+}
+
 void mg_run_dir_unmake(mg_run_dir *dir) {
+    char *entry = first_entry(dir->path, NULL);
+    bool has_written = dir->claimed && entry;
+    mg_free(entry);
+    if (has_written || !dir->made_lock) return;
     size_t length = strlen(dir->path);
-    if (dir->lock < 0 || dir->was_there == length) return;
-    /* Other files in it: the folder is not empty, and stays as it is. */
-    int n = 0;
-    DIR *folder = opendir(dir->path);
-    while (folder && readdir(folder)) n++;
-    if (folder) closedir(folder);
-    if (n > 3) return; /* ".", ".." and the lock */
-    char *path = join(dir->path, ".lock", NULL);
+    char *path = join(dir->path, LOCK_NAME, NULL);
     if (!path) return;
     unlink(path);
     for (path[length] = '\0'; length > dir->was_there && rmdir(path) == 0; path[length] = '\0')
@@ -124,6 +166,50 @@ void mg_run_dir_close(mg_run_dir *dir) {
     *dir = (mg_run_dir){.lock = -1};
 }
 
+/* ---- Its files ---- */
+
+enum { N_FILES = 5 };
+
+static void files_of(const mg_run_dir *dir, const char *file[N_FILES]) {
+    const char *const all[N_FILES] = {dir->run_json, dir->log, dir->position, dir->samples, dir->checkpoint};
+    memcpy(file, all, sizeof all);
+}
+
 bool mg_run_dir_holds_run(const mg_run_dir *dir) {
     return access(dir->checkpoint, F_OK) == 0;
+}
+
+static bool begins_as_ours(const char *run_json) {
+    static const char beginning[] = "{\n  \"creator\": \"maskgrad ";
+    char text[sizeof beginning] = "";
+    int fd;
+    size_t bytes;
+    if (mg_open_regular(run_json, &fd, &bytes, NULL) != MG_OK) return false;
+    ssize_t n = read(fd, text, sizeof beginning - 1);
+    close(fd);
+    return n == (ssize_t)sizeof beginning - 1 && strcmp(text, beginning) == 0;
+}
+
+const char *mg_run_dir_foreign_file(const mg_run_dir *dir) {
+    const char *file[N_FILES];
+    struct stat found;
+    files_of(dir, file);
+    if (begins_as_ours(dir->run_json)) return NULL;
+    for (int i = 0; i < N_FILES; i++)
+        if (lstat(file[i], &found) == 0) return file[i];
+    return NULL;
+}
+
+mg_status mg_run_dir_check_files(const mg_run_dir *dir, mg_error *error) {
+    const char *file[N_FILES];
+    files_of(dir, file);
+    mg_status status = MG_OK;
+    for (int i = 0; i < N_FILES && status == MG_OK; i++) status = mg_atomic_file_check(file[i], error);
+    return status;
+}
+
+void mg_run_dir_clear(const mg_run_dir *dir) {
+    const char *file[N_FILES];
+    files_of(dir, file);
+    for (int i = 0; i < N_FILES; i++) unlink(file[i]);
 }

@@ -4,6 +4,7 @@
 #include "wrap.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const char hostile[] = "<script>alert('1')</script> & \"x\", $(touch /tmp/x) `y` %d\n'; set output '/tmp/z";
 
@@ -76,7 +77,7 @@ static void hostile_texts_stay_texts(void **state) {
     mg_error error;
     fill(lab);
     assert_int_equal(lab_write_numbers(lab, &error), MG_OK);
-    lab_draw_pictures(lab);
+    assert_int_equal(lab_draw_pictures(lab, &error), MG_OK);
     assert_int_equal(lab_write_report(lab, &error), MG_OK);
     lab_print_results(lab);
 
@@ -118,7 +119,7 @@ static void without_gnuplot_the_numbers_remain(void **state) {
     fill(lab);
     assert_int_equal(lab_write_numbers(lab, &error), MG_OK);
     setenv("PATH", "/nonexistent", 1);
-    lab_draw_pictures(lab);
+    assert_int_equal(lab_draw_pictures(lab, &error), MG_OK);
     setenv("PATH", path, 1);
     free(path);
     assert_int_equal(lab_write_report(lab, &error), MG_OK);
@@ -127,6 +128,36 @@ static void without_gnuplot_the_numbers_remain(void **state) {
     assert_int_equal(count_of(report, "Its numbers are in "), 3);
     assert_says(file_of(lab, "loss.csv"), "no mask,");
     remove_lab(lab);
+}
+
+/* Folders whose names would be commands to a shell or to gnuplot, and names of bars that would be formats. */
+static void hostile_folders_stay_folders(void **state) {
+    (void)state;
+    static const char *const names[] = {"|touch PWN;#", "a'b\nset output 'PWN", "$(touch PWN)", "`touch PWN`", "-",
+                                        "a\\"};
+    static const char *const places[] = {"%s%n", "100%", "%d", "'%5.1f'", "a\nb"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char folder[64], path[128], here[4096];
+        mg_lab *lab = lab_for_test(folder);
+        mg_error error;
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        assert_int_equal(mkdir(path, 0777), 0);
+        assert_non_null(getcwd(here, sizeof here));
+        assert_int_equal(chdir(folder), 0);
+        lab->settings.out_dir = names[i];
+        lab_figure *f = lab_figure_begin(lab, "bars", "Bars", (lab_axes){.x = "", .y = "y"});
+        lab_bars(f, LAB_MASKED, "bars", 5, places, (double[]){1, 2, 3, 4, 5});
+        lab_figure_end(f, "%s", "Bars.");
+        assert_int_equal(lab_draw_pictures(lab, &error), MG_OK);
+        const char *svg = file_of(lab, "bars.svg");
+        assert_says(svg, ">%s%n<");
+        assert_says(svg, ">100%<");
+        assert_says(svg, ">a\\nb<");
+        assert_int_equal(system("test -z \"$(find . -name 'PWN*')\" -a \"$(find . -type f -printf x)\" = xx"), 0);
+        assert_int_equal(chdir(here), 0);
+        lab->settings.out_dir = folder;
+        remove_lab(lab);
+    }
 }
 
 /* A gnuplot that fails without a word, as on a full disk: half a picture is none. */
@@ -143,7 +174,9 @@ static void half_a_picture_is_none(void **state) {
     fclose(script);
     assert_int_equal(chmod(liar, 0755), 0);
     setenv("PATH", lab_format(lab, "%s:%s", folder, path), 1);
-    lab_draw_pictures(lab);
+    mg_error error;
+    assert_int_equal(lab_draw_pictures(lab, &error), MG_ERR_IO);
+    assert_says(error.message, "gnuplot failed");
     setenv("PATH", path, 1);
     free(path);
     assert_false(lab->pictures);
@@ -187,9 +220,9 @@ static void terminal_text_without_utf8(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hostile_texts_stay_texts),   cmocka_unit_test(without_gnuplot_the_numbers_remain),
-        cmocka_unit_test(half_a_picture_is_none),     cmocka_unit_test(csv_quotes_what_needs_it),
-        cmocka_unit_test(terminal_text_without_utf8),
+        cmocka_unit_test(hostile_texts_stay_texts),     cmocka_unit_test(without_gnuplot_the_numbers_remain),
+        cmocka_unit_test(hostile_folders_stay_folders), cmocka_unit_test(half_a_picture_is_none),
+        cmocka_unit_test(csv_quotes_what_needs_it),     cmocka_unit_test(terminal_text_without_utf8),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
