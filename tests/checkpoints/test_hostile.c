@@ -341,7 +341,8 @@ enum { ROWS = 40, ROWS_A_CHUNK = 5 };
  * moved it out of sight, and zeros were read in its place. */
 static void flipped_bits_in_the_index_of_chunks(void **state) {
     (void)state;
-    static float written[ROWS][4], read[ROWS][4];
+    static float written[ROWS][4];
+    static mg_real read[ROWS][4];
     for (int i = 0; i < ROWS * 4; i++) written[i / 4][i % 4] = (float)(i + 1);
     hid_t h5 = new_file(bad.path), properties = chunked(ROWS_A_CHUNK, 4);
     H5Pset_fletcher32(properties);
@@ -378,6 +379,29 @@ static void flipped_bits_in_the_index_of_chunks(void **state) {
     }
     assert_true(refused > (int)used / 6);
     free(bytes);
+}
+
+/* ---- Plugins ---- */
+
+/* A filter that HDF5 does not know would have it load every library of HDF5_PLUGIN_PATH. */
+static void plugins_are_off_while_a_file_is_open(void **state) {
+    (void)state;
+    unsigned before, during, after;
+    int fd;
+    size_t size;
+    mg_h5 file;
+    mg_set_file_guard(false);
+    H5PLget_loading_state(&before);
+    assert_int_not_equal(before, 0);
+    assert_ok(mg_open_regular(good.path, &fd, &size, &fixture_error));
+    assert_ok(mg_h5_open(&file, good.path, fd, size, &fixture_error));
+    H5PLget_loading_state(&during);
+    mg_h5_close(&file);
+    close(fd);
+    H5PLget_loading_state(&after);
+    mg_set_file_guard(true);
+    assert_int_equal(during, 0);
+    assert_int_equal(after, before);
 }
 
 /* ---- What is no regular file ---- */
@@ -436,6 +460,7 @@ int main(void) {
         cmocka_unit_test(texts_that_swell),
         cmocka_unit_test(a_huge_attribute),
         cmocka_unit_test(flipped_bits_in_the_index_of_chunks),
+        cmocka_unit_test(plugins_are_off_while_a_file_is_open),
         cmocka_unit_test(pipes_and_folders),
     };
     return cmocka_run_group_tests(tests, setup, fixture_teardown);

@@ -11,7 +11,7 @@ checksums of HDF5's own object headers are repaired too. Each file is read by `i
     sentences  exit 1 or 2 with one line on stderr that begins with the program's name
     accepted   exit 0
     crashes    a signal, exit 70 (a failed check), or another status
-    hangs      no end within TIME_LIMIT seconds
+    hangs      no end within TIME_LIMIT seconds, and none within five times that at a second try
     slow, fat  took more than 10 seconds, or more than 1.2 GB
 
 Exits 1 if anything crashed, hung or was silent, and keeps such files in /tmp. The same SEED makes the same files.
@@ -339,6 +339,8 @@ def main():
             path = prepare(name, damage(r, bytearray(seeds[name])), place, folder + "/gpt2")
             command = read_commands(r, program, name, path, place)
             status, stderr, took, kilobytes = run(command)
+            if status is None:  # perhaps the machine was busy
+                status, stderr, took, kilobytes = run(command, 5 * TIME_LIMIT)
             what = verdict(status, stderr)
             row = counts[name, damage.__name__.replace("_", " ")]
             row["files"] += 1
