@@ -163,24 +163,20 @@ mg_status mg_checkpoint_describe(const char *path, mg_checkpoint_info *info, mg_
 static mg_status read_optimizer(const mg_h5 *h5, const mg_checkpoint_info *info, mg_checkpoint *c) {
     const mg_params *params = mg_gpt_params(c->gpt);
     const mg_adamw *told = &info->optimizer;
-    mg_adamw *adamw = mg_alloc_zero(1, sizeof *adamw, "the optimiser", h5->error);
-    if (!adamw) return MG_ERR_MEMORY;
-    mg_status status = mg_adamw_init(adamw, params, told->beta1, told->beta2, told->weight_decay, h5->error);
-    if (status != MG_OK) {
-        mg_free(adamw);
-        return status;
-    }
-    c->adamw = adamw;
-    adamw->step = told->step;
-    adamw->eps = told->eps;
-    status = mg_parameters_h5_read(h5, MG_FIRST_MOMENT_GROUP, params, adamw->m);
-    if (status == MG_OK) status = mg_parameters_h5_read(h5, MG_SECOND_MOMENT_GROUP, params, adamw->v);
+    mg_error why;
+    mg_status status = mg_adamw_new(&c->adamw, params, told->beta1, told->beta2, told->weight_decay, &why);
+    if (status == MG_ERR_INPUT) return mg_h5_error(h5, "%s: %s", MG_OPTIMIZER_GROUP, why.message);
+    if (status != MG_OK) return mg_error_set(h5->error, status, "%s", why.message);
+    c->adamw->step = told->step;
+    c->adamw->eps = told->eps;
+    status = mg_parameters_h5_read(h5, MG_FIRST_MOMENT_GROUP, params, c->adamw->m);
+    if (status == MG_OK) status = mg_parameters_h5_read(h5, MG_SECOND_MOMENT_GROUP, params, c->adamw->v);
     return status;
 }
 
 static mg_status read_content(const mg_h5 *h5, const mg_checkpoint_info *info, bool trainable, mg_checkpoint *c) {
     c->train = info->train;
-    mg_status status = mg_gpt_new(&c->gpt, &info->config, trainable, h5->error);
+    mg_status status = mg_gpt_new_zeros(&c->gpt, &info->config, trainable, h5->error);
     if (status == MG_OK) {
         const mg_params *params = mg_gpt_params(c->gpt);
         status = mg_parameters_h5_read(h5, MG_MODEL_GROUP, params, params->values);
@@ -203,8 +199,7 @@ mg_status mg_checkpoint_load(const char *path, bool trainable, mg_checkpoint *ch
 }
 
 void mg_checkpoint_free(mg_checkpoint *checkpoint) {
-    if (checkpoint->adamw) mg_adamw_free(checkpoint->adamw);
-    mg_free(checkpoint->adamw);
+    mg_adamw_free(checkpoint->adamw);
     mg_gpt_free(checkpoint->gpt);
     mg_tokenizer_free(checkpoint->tokenizer);
     *checkpoint = (mg_checkpoint){0};

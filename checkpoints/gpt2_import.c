@@ -241,7 +241,7 @@ static mg_status import(job *j, mg_checkpoint *c) {
     if (status == MG_OK) status = open_weights(j);
     if (status == MG_OK) status = match(j);
     if (status == MG_OK) status = read_tokenizer(j, &c->tokenizer);
-    if (status == MG_OK) status = mg_gpt_new(&c->gpt, &j->config, false, j->error);
+    if (status == MG_OK) status = mg_gpt_new_zeros(&c->gpt, &j->config, false, j->error);
     if (status == MG_OK) status = read_numbers(j, c->gpt);
     return status;
 }

@@ -105,7 +105,7 @@ static mg_status measure_gemv(const mg_gpt_config *c, double *seconds, mg_error 
 
 typedef struct training {
     mg_gpt *gpt;
-    mg_adamw adamw;
+    mg_adamw *adamw;
     mg_tape *tape;
     int *ids, *targets;
     ptrdiff_t B, T;
@@ -118,19 +118,18 @@ static void one_step(training *t) {
     mg_backward(t->tape, loss);
     mg_tape_reset(t->tape);
     double begin = now();
-    mg_adamw_step(&t->adamw, params, 1e-4, mg_clip_scale(mg_params_grad_norm(params), 1));
+    mg_adamw_step(t->adamw, params, 1e-4, mg_clip_scale(mg_params_grad_norm(params), 1));
     t->optimiser_seconds += now() - begin;
 }
 
 static mg_status training_init(training *t, const mg_gpt_config *config, ptrdiff_t batch, mg_error *error) {
     *t = (training){.B = batch, .T = config->block_size};
-    mg_status status = mg_gpt_new(&t->gpt, config, true, error);
+    mg_status status = mg_gpt_new(&t->gpt, config, 1337, error);
     if (status) return status;
-    mg_gpt_init(t->gpt, 1337);
-    status = mg_adamw_init(&t->adamw, mg_gpt_params(t->gpt), 0.9, 0.95, 0.1, error);
+    status = mg_adamw_new(&t->adamw, mg_gpt_params(t->gpt), 0.9, 0.95, 0.1, error);
     if (status) return status;
     size_t n = (size_t)(t->B * t->T);
-    t->tape = mg_tape_new(error);
+    mg_tape_new(&t->tape, error);
     t->ids = mg_alloc(n, sizeof(int), "a batch", error);
     t->targets = mg_alloc(n, sizeof(int), "a batch", error);
     if (!t->tape || !t->ids || !t->targets) return MG_ERR_MEMORY;
@@ -145,7 +144,7 @@ static mg_status training_init(training *t, const mg_gpt_config *config, ptrdiff
 
 static void training_free(training *t) {
     mg_gpt_free(t->gpt);
-    mg_adamw_free(&t->adamw);
+    mg_adamw_free(t->adamw);
     mg_tape_free(t->tape);
     mg_free(t->ids);
     mg_free(t->targets);
@@ -233,7 +232,8 @@ mg_status bench_generation(mg_gpt *gpt, bench_result *r, mg_error *error) {
     mg_status status = measure_gemv(config, &gemv, error);
     if (status) return status;
     r->gemv_gb_per_second = matrix_numbers(config) * sizeof(mg_real) / gemv * 1e-9;
-    mg_tape *tape = mg_tape_new(error);
+    mg_tape *tape;
+    mg_tape_new(&tape, error);
     int *ids = mg_alloc((size_t)n + 1, sizeof(int), "a text", error);
     mg_kv_cache *cache = NULL;
     status = tape && ids ? MG_OK : MG_ERR_MEMORY;

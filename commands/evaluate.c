@@ -116,7 +116,8 @@ static mg_status evaluate_masks(const mg_checkpoint *checkpoint, const mg_corpus
                                 const char *name, bool alone, mg_error *error) {
     char trained[128];
     mg_mask_words(mg_gpt_get_config(checkpoint->gpt), trained, sizeof trained);
-    mg_tape *tape = mg_tape_new(error);
+    mg_tape *tape;
+    mg_tape_new(&tape, error);
     if (!tape) return MG_ERR_MEMORY;
     mg_status status = MG_OK;
     if (o->mask == MASK_OWN) status = evaluate_one(checkpoint->gpt, tape, corpus, o, name, trained, alone, error);

@@ -38,7 +38,8 @@ static mg_status print_logits(mg_gpt *gpt, const int *ids, size_t n, mg_error *e
     if (n > (size_t)config->block_size)
         return mg_error_set(error, MG_ERR_INPUT, "--ids: %zu ids are more than the model's context of %d", n,
                             config->block_size);
-    mg_tape *tape = mg_tape_new(error);
+    mg_tape *tape;
+    mg_tape_new(&tape, error);
     if (!tape) return MG_ERR_MEMORY;
     mg_tape_record(tape, false);
     const mg_tensor *logits = mg_gpt_forward(gpt, tape, ids, 1, (ptrdiff_t)n, NULL);

@@ -39,7 +39,8 @@ static void print_map(const mg_tensor *weights, const mg_tensor *hidden) {
 
 int main(void) {
     mg_error error;
-    mg_tape *tape = mg_tape_new(&error);
+    mg_tape *tape;
+    mg_tape_new(&tape, &error);
     if (!tape) {
         fprintf(stderr, "%s\n", error.message);
         return 1;

@@ -31,18 +31,19 @@ static double train_step(mg_tape *tape, mg_params *p, mg_adamw *adamw, const mg_
 int main(void) {
     const mg_param_spec specs[] = {{"w1", 2, {1, HIDDEN}}, {"b1", 1, {HIDDEN}}, {"w2", 2, {HIDDEN, 1}}, {"b2", 1, {1}}};
     mg_error error;
-    mg_params params;
-    mg_adamw adamw;
-    mg_tape *tape = mg_tape_new(&error);
-    if (!tape || mg_params_init(&params, 4, specs, true, &error) != MG_OK ||
-        mg_adamw_init(&adamw, &params, 0.9, 0.999, 0, &error) != MG_OK) {
+    mg_params *params;
+    mg_adamw *adamw;
+    mg_tape *tape;
+    mg_tape_new(&tape, &error);
+    if (!tape || mg_params_new(&params, 4, specs, true, &error) != MG_OK ||
+        mg_adamw_new(&adamw, params, 0.9, 0.999, 0, &error) != MG_OK) {
         fprintf(stderr, "%s\n", error.message);
         return 1;
     }
-    for (int i = 0; i < params.n; i++)
-        for (ptrdiff_t k = 0; k < mg_size(&params.param[i].tensor); k++)
-            params.param[i].tensor.data[k] = (mg_real)mg_rng_normal((mg_rng){1, MG_STREAM_INIT, (uint32_t)i},
-                                                                    (uint64_t)k);
+    for (int i = 0; i < params->n; i++)
+        for (ptrdiff_t k = 0; k < mg_size(&params->param[i].tensor); k++)
+            params->param[i].tensor.data[k] = (mg_real)mg_rng_normal((mg_rng){1, MG_STREAM_INIT, (uint32_t)i},
+                                                                     (uint64_t)k);
 
     mg_real x[POINTS], y[POINTS];
     for (int i = 0; i < POINTS; i++) {
@@ -50,11 +51,11 @@ int main(void) {
         y[i] = (mg_real)sin(3 * (double)x[i]);
     }
     for (int step = 0; step <= STEPS; step++) {
-        double loss = train_step(tape, &params, &adamw, x, y);
+        double loss = train_step(tape, params, adamw, x, y);
         if (step % 200 == 0) printf("step %4d: mean squared error %.6f\n", step, loss);
     }
-    mg_adamw_free(&adamw);
-    mg_params_free(&params);
+    mg_adamw_free(adamw);
+    mg_params_free(params);
     mg_tape_free(tape);
     return 0;
 }

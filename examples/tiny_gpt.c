@@ -52,16 +52,16 @@ int main(void) {
     config.block_size = BLOCK;
     config.vocab_size = mg_tokenizer_size(tokenizer);
     mg_gpt *gpt;
-    mg_adamw adamw;
+    mg_adamw *adamw;
     mg_kv_cache *cache;
     mg_causality causality;
-    mg_tape *tape = mg_tape_new(&error);
-    if (!tape || mg_gpt_new(&gpt, &config, true, &error) || mg_kv_cache_new(&cache, gpt, &error) ||
-        mg_adamw_init(&adamw, mg_gpt_params(gpt), 0.9, 0.99, 0.1, &error))
+    mg_tape *tape;
+    mg_tape_new(&tape, &error);
+    if (!tape || mg_gpt_new(&gpt, &config, 1337, &error) || mg_kv_cache_new(&cache, gpt, &error) ||
+        mg_adamw_new(&adamw, mg_gpt_params(gpt), 0.9, 0.99, 0.1, &error))
         return fprintf(stderr, "%s\n", error.message), 1;
-    mg_gpt_init(gpt, 1337);
     for (int step = 0; step <= STEPS; step++) {
-        double loss = train_step(gpt, tape, &adamw, tokens, (int)n);
+        double loss = train_step(gpt, tape, adamw, tokens, (int)n);
         if (step % 50 == 0) printf("step %3d: loss %.4f\n", step, loss);
     }
     if (mg_causality_of_gpt(&causality, gpt, tokens, BLOCK, &error)) return fprintf(stderr, "%s\n", error.message), 1;
@@ -69,7 +69,7 @@ int main(void) {
     say(gpt, tape, cache, tokenizer, tokens, 9);
     mg_causality_free(&causality);
     mg_kv_cache_free(cache);
-    mg_adamw_free(&adamw);
+    mg_adamw_free(adamw);
     mg_gpt_free(gpt);
     mg_tape_free(tape);
     mg_free(tokens);

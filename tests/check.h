@@ -62,6 +62,14 @@ static inline void check_less(double a, double b, const char *what, const char *
 
 static jmp_buf check_jump __attribute__((unused));
 static char check_message[2048] __attribute__((unused));
+#ifdef MASKGRAD_TAPE_H
+__attribute__((unused)) static mg_tape *new_tape(void) {
+    mg_tape *tape;
+    assert_int_equal(mg_tape_new(&tape, NULL), MG_OK);
+    return tape;
+}
+#endif
+
 #ifdef MASKGRAD_ERROR_H
 __attribute__((unused)) static void check_caught(mg_failure kind, const char *message, void *user) {
     (void)kind;

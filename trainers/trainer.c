@@ -10,7 +10,7 @@ struct mg_trainer {
     mg_train_options options;
     const mg_corpus *corpus;
     mg_gpt *gpt;
-    mg_adamw adamw;
+    mg_adamw *adamw;
     mg_tape *tape;
     int *ids, *targets; /* of a whole step: (grad_accum, batch_size, block_size) */
     mg_alarm *alarm;    /* or NULL */
@@ -114,13 +114,12 @@ static mg_status build(mg_trainer *trainer, mg_error *error) {
     if (status == MG_OK) status = mg_corpus_check(trainer->corpus, o->model.block_size, error);
     if (status == MG_OK) status = check_memory(o, error);
     if (status == MG_OK) status = make_batch(trainer, error);
-    if (status == MG_OK) status = mg_gpt_new(&trainer->gpt, &o->model, true, error);
+    if (status == MG_OK) status = mg_gpt_new(&trainer->gpt, &o->model, o->seed, error);
     if (status != MG_OK) return status;
-    mg_gpt_init(trainer->gpt, o->seed);
-    trainer->tape = mg_tape_new(error);
+    mg_tape_new(&trainer->tape, error);
     if (!trainer->tape) return MG_ERR_MEMORY;
     mg_tape_recycle_gradients(trainer->tape, true);
-    return mg_adamw_init(&trainer->adamw, mg_gpt_params(trainer->gpt), o->beta1, o->beta2, o->weight_decay, error);
+    return mg_adamw_new(&trainer->adamw, mg_gpt_params(trainer->gpt), o->beta1, o->beta2, o->weight_decay, error);
 }
 
 mg_status mg_trainer_new(mg_trainer **trainer, const mg_train_options *options, const mg_corpus *corpus,
@@ -142,7 +141,7 @@ mg_status mg_trainer_new(mg_trainer **trainer, const mg_train_options *options, 
 
 void mg_trainer_free(mg_trainer *trainer) {
     if (!trainer) return;
-    mg_adamw_free(&trainer->adamw);
+    mg_adamw_free(trainer->adamw);
     mg_gpt_free(trainer->gpt);
     if (trainer->tape) mg_tape_free(trainer->tape);
     mg_free(trainer->ids);
@@ -170,7 +169,7 @@ const mg_alarm *mg_trainer_alarm(const mg_trainer *trainer) {
 /* One draw for all micro-batches: how a step is cut into them does not change its windows. */
 static void draw_windows(mg_trainer *trainer) {
     const mg_train_options *o = &trainer->options;
-    mg_rng rng = {o->seed, MG_STREAM_BATCH, (uint32_t)trainer->adamw.step};
+    mg_rng rng = {o->seed, MG_STREAM_BATCH, (uint32_t)trainer->adamw->step};
     mg_corpus_batch(trainer->corpus, MG_TRAIN, rng, (ptrdiff_t)o->batch_size * o->grad_accum, o->model.block_size,
                     trainer->ids, trainer->targets);
 }
@@ -184,7 +183,7 @@ static double accumulate(mg_trainer *trainer) {
     for (int micro = 0; micro < o->grad_accum; micro++) {
         mg_gpt_pass pass = {
             .dropout_seed = o->seed,
-            .dropout_step = (uint32_t)(trainer->adamw.step * o->grad_accum + micro),
+            .dropout_step = (uint32_t)(trainer->adamw->step * o->grad_accum + micro),
             .training = true,
         };
         ptrdiff_t begin = micro * B * T;
@@ -218,7 +217,7 @@ mg_status mg_trainer_step(mg_trainer *trainer, mg_step *step, mg_error *error) {
     const mg_train_options *o = &trainer->options;
     mg_params *params = mg_gpt_params(trainer->gpt);
     double begin = mg_seconds();
-    *step = (mg_step){.step = trainer->adamw.step, .lr = mg_lr_at(&o->schedule, trainer->adamw.step)};
+    *step = (mg_step){.step = trainer->adamw->step, .lr = mg_lr_at(&o->schedule, trainer->adamw->step)};
     draw_windows(trainer);
     step->loss = accumulate(trainer);
     step->grad_norm = mg_params_grad_norm(params) / o->grad_accum;
@@ -226,7 +225,7 @@ mg_status mg_trainer_step(mg_trainer *trainer, mg_step *step, mg_error *error) {
     if (trainer->alarm)
         step->alarm = mg_alarm_observe(trainer->alarm, step->step, (ptrdiff_t)o->batch_size * o->grad_accum,
                                        trainer->ids, trainer->targets, trainer->row_loss);
-    mg_adamw_step(&trainer->adamw, params, step->lr, mg_clip_scale(step->grad_norm, o->grad_clip) / o->grad_accum);
+    mg_adamw_step(trainer->adamw, params, step->lr, mg_clip_scale(step->grad_norm, o->grad_clip) / o->grad_accum);
     trainer->tokens += (int64_t)o->batch_size * o->grad_accum * o->model.block_size;
     step->tokens = trainer->tokens;
     step->seconds = mg_seconds() - begin;
@@ -234,7 +233,7 @@ mg_status mg_trainer_step(mg_trainer *trainer, mg_step *step, mg_error *error) {
 }
 
 int64_t mg_trainer_steps_done(const mg_trainer *trainer) {
-    return trainer->adamw.step;
+    return trainer->adamw->step;
 }
 
 mg_status mg_trainer_evaluate(mg_trainer *trainer, mg_split split, int n_batches, const mg_stop *stop,
@@ -269,8 +268,8 @@ mg_checkpoint mg_trainer_checkpoint(mg_trainer *trainer) {
     return (mg_checkpoint){
         .gpt = trainer->gpt,
         .tokenizer = trainer->corpus->tokenizer,
-        .adamw = &trainer->adamw,
-        .train = {.step = trainer->adamw.step,
+        .adamw = trainer->adamw,
+        .train = {.step = trainer->adamw->step,
                   .tokens = trainer->tokens,
                   .seed = o->seed,
                   .data_hash = trainer->corpus->hash,
@@ -341,10 +340,10 @@ mg_status mg_trainer_restore(mg_trainer *trainer, const mg_checkpoint *checkpoin
     mg_status status = check_same_run(trainer, checkpoint, error);
     if (status == MG_OK) status = mg_trainer_take_weights(trainer, checkpoint, error);
     if (status != MG_OK) return status;
-    size_t bytes = (size_t)trainer->adamw.size * sizeof(mg_real);
-    memcpy(trainer->adamw.m, checkpoint->adamw->m, bytes);
-    memcpy(trainer->adamw.v, checkpoint->adamw->v, bytes);
-    trainer->adamw.step = checkpoint->adamw->step;
+    size_t bytes = (size_t)trainer->adamw->size * sizeof(mg_real);
+    memcpy(trainer->adamw->m, checkpoint->adamw->m, bytes);
+    memcpy(trainer->adamw->v, checkpoint->adamw->v, bytes);
+    trainer->adamw->step = checkpoint->adamw->step;
     trainer->tokens = checkpoint->train.tokens;
     trainer->best_loss = checkpoint->train.best_loss;
     return MG_OK;

@@ -5,7 +5,8 @@
 #include <string.h>
 
 mg_lab *lab_new(const lab_row *row, mg_error *error) {
-    mg_arena *arena = mg_arena_new(error);
+    mg_arena *arena;
+    mg_arena_new(&arena, error);
     if (!arena) return NULL;
     mg_lab *made = mg_arena_alloc(arena, 1, sizeof *made, "a lab");
     *made = (mg_lab){.arena = arena, .row = row};

@@ -36,18 +36,19 @@ typedef struct study {
 
 /* ---- One measurement ---- */
 
-static double text_loss(study *s, int text, const mg_gpt_capture *capture) {
+/* weights: where the attention maps go, or NULL. */
+static double text_loss(study *s, int text, const mg_gpt_ablation *ablation, mg_real *weights) {
     int T = s->texts->T;
     ptrdiff_t at = (ptrdiff_t)text * T;
-    mg_gpt_capture looked = *capture;
-    mg_gpt_pass pass = {.capture = &looked};
+    mg_gpt_capture capture = {.weights = weights};
+    mg_gpt_pass pass = {.capture = &capture, .ablation = ablation};
     double loss =
         (double)mg_gpt_loss(s->gpt, s->tape, s->texts->ids + at, s->texts->targets + at, 1, T, &pass, NULL)->data[0];
     mg_tape_reset(s->tape);
     return loss;
 }
 
-static mg_gpt_capture leave_out(study *s, removal r) {
+static mg_gpt_ablation leave_out(study *s, removal r) {
     memset(s->off, 0, (size_t)(s->config->n_layer * s->config->n_head));
     memset(s->skip, 0, (size_t)s->config->n_layer);
     if (r.layer >= 0 && r.head == BLOCK) s->skip[r.layer] = 1;
@@ -55,12 +56,12 @@ static mg_gpt_capture leave_out(study *s, removal r) {
     int layer = lab_broken("ablation.layer") ? 0 : r.layer;
     for (int h = 0; h < s->config->n_head && r.layer >= 0; h++)
         if (r.head == h || r.head == ALL_HEADS) s->off[layer * s->config->n_head + h] = 1;
-    return (mg_gpt_capture){.off = s->off, .skip = s->skip};
+    return (mg_gpt_ablation){.heads = s->off, .blocks = s->skip};
 }
 
 static void losses(study *s, removal r, double *loss) {
-    mg_gpt_capture capture = leave_out(s, r);
-    for (int text = 0; text < s->texts->n; text++) loss[text] = text_loss(s, text, &capture);
+    mg_gpt_ablation ablation = leave_out(s, r);
+    for (int text = 0; text < s->texts->n; text++) loss[text] = text_loss(s, text, &ablation, NULL);
 }
 
 /* ½ Σ_j |p_j − q_j|, the weight that moved, averaged over the rows of one head's map. */
@@ -73,12 +74,11 @@ static double moved(int T, const mg_real *p, const mg_real *q) {
 /* change (n_layer, n_head): the weight that moved in each head's map, mean over the texts. Of a block that is not
  * there, -inf: its maps do not exist. */
 static void map_changes(study *s, removal r, double *change) {
-    mg_gpt_capture capture = leave_out(s, r);
-    capture.weights = s->maps;
+    mg_gpt_ablation ablation = leave_out(s, r);
     int T = s->texts->T, n = s->config->n_layer * s->config->n_head;
     for (int i = 0; i < n; i++) change[i] = 0;
     for (int text = 0; text < s->n_maps; text++) {
-        text_loss(s, text, &capture);
+        text_loss(s, text, &ablation, s->maps);
         for (int i = 0; i < n; i++)
             change[i] += moved(T, s->maps + (ptrdiff_t)i * T * T,
                                s->whole + (ptrdiff_t)((size_t)text * s->map_size) + (ptrdiff_t)i * T * T) /
@@ -98,14 +98,11 @@ static void set_up(mg_lab *lab, lab_subject *subject, const lab_text_set *texts,
     s->maps = mg_arena_alloc(lab->arena, s->map_size, sizeof(mg_real), "maps");
     s->off = mg_arena_alloc(lab->arena, n, 1, "switches");
     s->skip = mg_arena_alloc(lab->arena, (size_t)c->n_layer, 1, "switches");
-    s->tape = mg_tape_new(NULL);
+    mg_tape_new(&s->tape, NULL);
     MG_CHECK(s->tape, "no memory for a tape");
     mg_tape_record(s->tape, false);
-    mg_gpt_capture capture = leave_out(s, (removal){-1, -1});
-    for (int text = 0; text < s->n_maps; text++) {
-        capture.weights = s->whole + (size_t)text * s->map_size;
-        text_loss(s, text, &capture);
-    }
+    mg_gpt_ablation nothing = leave_out(s, (removal){-1, -1});
+    for (int text = 0; text < s->n_maps; text++) text_loss(s, text, &nothing, s->whole + (size_t)text * s->map_size);
     memset(s->maps, 0, s->map_size * sizeof(mg_real)); /* a skipped block writes none */
 }
 
@@ -162,10 +159,10 @@ static double other_road(mg_lab *lab, study *s, removal r, const double *loss) {
     cut cuts[4];
     int n = cut_out(lab, s, r, cuts);
     if (n == 0) return 0; /* without W^O there is no row to cut */
-    mg_gpt_capture nothing = leave_out(s, (removal){-1, -1});
+    mg_gpt_ablation nothing = leave_out(s, (removal){-1, -1});
     double largest = 0;
     for (int text = 0; text < s->n_maps; text++)
-        largest = lab_larger(largest, fabs(text_loss(s, text, &nothing) - loss[text]));
+        largest = lab_larger(largest, fabs(text_loss(s, text, &nothing, NULL) - loss[text]));
     for (int i = 0; i < n; i++) undo(cuts[i]);
     return largest;
 }

@@ -25,7 +25,8 @@ typedef struct small_row {
 } small_row;
 
 static small_row attend(void) {
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape;
+    mg_tape_new(&tape, NULL);
     MG_CHECK(tape, "no memory for a tape");
     mg_tensor *qkv = mg_constant(tape, 3, (ptrdiff_t[]){1, WORDS, 3 * D_K});
     for (int t = 0; t < WORDS; t++) {
@@ -141,7 +142,8 @@ static void measure_rows(view *v, int lookahead) {
 
 static void look(mg_lab *lab, view *v, const int *ids, int lookahead) {
     const mg_gpt_config *c = mg_gpt_get_config(v->gpt);
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape;
+    mg_tape_new(&tape, NULL);
     MG_CHECK(tape, "no memory for a tape");
     mg_tape_record(tape, false);
     mg_gpt_capture capture = {

@@ -32,9 +32,8 @@ static mg_gpt_config config_of(int n_layer, int lookahead) {
 static mg_status measure(mg_lab *lab, const mg_gpt_config *config, mg_causality *result, mg_error *error) {
     mg_gpt *gpt;
     mg_status status = lab_interrupted(lab, error);
-    if (!status) status = mg_gpt_new(&gpt, config, true, error);
+    if (!status) status = mg_gpt_new(&gpt, config, lab_asked(lab)->seed, error);
     if (status) return status;
-    mg_gpt_init(gpt, lab_asked(lab)->seed);
     int ids[T];
     mg_rng rng = {lab_asked(lab)->seed, MG_STREAM_LAB, 1};
     for (int i = 0; i < T; i++) ids[i] = (int)mg_rng_below(rng, (uint64_t)i, VOCABULARY);

@@ -122,7 +122,8 @@ mg_real *lab_attention_maps(mg_lab *lab, mg_gpt *gpt, const int *ids, int T) {
     const mg_gpt_config *config = mg_gpt_get_config(gpt);
     size_t n = (size_t)config->n_layer * (size_t)config->n_head * (size_t)T * (size_t)T;
     mg_gpt_capture capture = {.weights = mg_arena_alloc(lab->arena, n, sizeof(mg_real), "attention maps")};
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape;
+    mg_tape_new(&tape, NULL);
     MG_CHECK(tape, "no memory for a tape");
     mg_tape_record(tape, false);
     mg_gpt_forward(gpt, tape, ids, 1, T, &(mg_gpt_pass){.capture = &capture});

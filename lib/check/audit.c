@@ -181,7 +181,7 @@ static mg_status set_up(audit *a, const mg_audit_options *options) {
     if (status) return status;
     size_t n = (size_t)a->full;
     a->result->map = mg_alloc_zero(n * n, sizeof(double), "the map of who moves whom", a->error);
-    a->arena = mg_arena_new(a->error);
+    mg_arena_new(&a->arena, a->error);
     if (!a->result->map || !a->arena) return MG_ERR_MEMORY;
     choose_columns(a);
     mg_audit *r = a->result;

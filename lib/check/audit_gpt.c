@@ -51,7 +51,7 @@ mg_status mg_audit_gpt_new(mg_audit_gpt **subject, mg_audit_model *model, mg_gpt
     mg_audit_gpt *s = *subject = mg_alloc_zero(1, sizeof *s, "an audit", error);
     if (!s) return MG_ERR_MEMORY;
     s->gpt = gpt;
-    s->tape = mg_tape_new(error);
+    mg_tape_new(&s->tape, error);
     mg_status status = s->tape ? MG_OK : MG_ERR_MEMORY;
     if (!status && mg_gpt_is_causal(config)) status = mg_kv_cache_new(&s->cache, gpt, error);
     if (status) {

@@ -129,7 +129,7 @@ mg_status mg_causality_of_gpt(mg_causality *result, mg_gpt *gpt, const int *ids,
     static const char what[] = "the causality check";
     subject s = {.gpt = gpt, .T = T};
     *result = (mg_causality){0};
-    s.tape = mg_tape_new(error);
+    mg_tape_new(&s.tape, error);
     s.ids = mg_alloc((size_t)T, sizeof *s.ids, what, error);
     s.kept = mg_alloc((size_t)config->n_embd, sizeof *s.kept, what, error);
     s.block = mg_alloc((size_t)config->n_layer, sizeof *s.block, what, error);

@@ -108,7 +108,7 @@ mg_status mg_gradcheck(mg_gradcheck_fn *function, void *user, int n_in, mg_tenso
         MG_CHECK(in[i] && in[i]->requires_grad && in[i]->grad, "gradcheck: input %d has no gradient to compare", i);
         total += mg_size(in[i]);
     }
-    c.tape = mg_tape_new(error);
+    mg_tape_new(&c.tape, error);
     if (!c.tape) return MG_ERR_MEMORY;
     ptrdiff_t n = analytic_gradients(&c);
     c.numeric = mg_alloc((size_t)total, sizeof *c.numeric, "numeric gradients", error);

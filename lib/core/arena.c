@@ -18,8 +18,9 @@ struct mg_arena {
 
 enum { SMALLEST_CHUNK = 1 << 18 };
 
-mg_arena *mg_arena_new(mg_error *error) {
-    return mg_alloc_zero(1, sizeof(mg_arena), "an arena", error);
+mg_status mg_arena_new(mg_arena **arena, mg_error *error) {
+    *arena = mg_alloc_zero(1, sizeof **arena, "an arena", error);
+    return *arena ? MG_OK : MG_ERR_MEMORY;
 }
 
 static void free_chunks(mg_arena *arena) {

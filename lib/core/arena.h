@@ -9,21 +9,21 @@
 
 typedef struct mg_arena mg_arena;
 
-MG_API mg_arena *mg_arena_new(mg_error *error); /* NULL when there is no memory */
-MG_API void mg_arena_free(mg_arena *arena);
+mg_status mg_arena_new(mg_arena **arena, mg_error *error); /* MG_ERR_MEMORY, and *arena is NULL */
+void mg_arena_free(mg_arena *arena);
 /* count objects of `size` bytes, 64-byte aligned, not initialised, valid until the next reset. Never returns NULL: a
  * refusal goes to the failure handler (MG_FAILURE_MEMORY) with what the memory was for and how much was asked. */
-MG_API void *mg_arena_alloc(mg_arena *arena, size_t count, size_t size, const char *what);
+void *mg_arena_alloc(mg_arena *arena, size_t count, size_t size, const char *what);
 /* Take everything back at once, whatever it was; the memory stays for the next round. */
-MG_API void mg_arena_reset(mg_arena *arena);
+void mg_arena_reset(mg_arena *arena);
 /* Give back what was taken since mg_arena_here, and only that. */
 typedef struct mg_arena_mark {
     const void *chunk;
     size_t offset, used;
 } mg_arena_mark;
-MG_API mg_arena_mark mg_arena_here(const mg_arena *arena);
-MG_API void mg_arena_rewind(mg_arena *arena, mg_arena_mark mark);
-MG_API size_t mg_arena_used(const mg_arena *arena); /* bytes given out since the last reset */
-MG_API size_t mg_arena_peak(const mg_arena *arena); /* the largest mg_arena_used so far */
+mg_arena_mark mg_arena_here(const mg_arena *arena);
+void mg_arena_rewind(mg_arena *arena, mg_arena_mark mark);
+size_t mg_arena_used(const mg_arena *arena); /* bytes given out since the last reset */
+size_t mg_arena_peak(const mg_arena *arena); /* the largest mg_arena_used so far */
 
 #endif

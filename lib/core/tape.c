@@ -22,14 +22,16 @@ struct mg_tape {
     double profile_mark;
 };
 
-mg_tape *mg_tape_new(mg_error *error) {
-    mg_tape *tape = mg_alloc_zero(1, sizeof *tape, "a tape", error);
-    if (!tape) return NULL;
-    tape->recording = true;
-    tape->arena = mg_arena_new(error);
-    if (tape->arena) return tape;
-    mg_free(tape);
-    return NULL;
+mg_status mg_tape_new(mg_tape **tape, mg_error *error) {
+    *tape = NULL;
+    mg_tape *made = mg_alloc_zero(1, sizeof *made, "a tape", error);
+    if (!made) return MG_ERR_MEMORY;
+    made->recording = true;
+    if (mg_arena_new(&made->arena, error) == MG_OK)
+        *tape = made;
+    else
+        mg_free(made);
+    return *tape ? MG_OK : MG_ERR_MEMORY;
 }
 
 void mg_tape_free(mg_tape *tape) {

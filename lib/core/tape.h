@@ -1,6 +1,6 @@
 /* The tape: operations write themselves down as they compute, and mg_backward reads it from the end.
  *
- *     mg_tape *tape = mg_tape_new(&error);
+ *     mg_tape_new(&tape, &error);
  *     mg_tensor *x = mg_leaf(tape, 1, (ptrdiff_t[]){3});            fill x->data
  *     mg_tensor *loss = mg_sum(tape, mg_mul(tape, x, x), ...);
  *     mg_backward(tape, loss);                                      x->grad holds 2x
@@ -18,7 +18,8 @@ typedef struct mg_tape mg_tape;
 
 /* ---- Using it ---- */
 
-MG_API mg_tape *mg_tape_new(mg_error *error); /* NULL when there is no memory */
+/* MG_ERR_MEMORY, and *tape is NULL. */
+MG_API mg_status mg_tape_new(mg_tape **tape, mg_error *error);
 MG_API void mg_tape_free(mg_tape *tape);
 /* Off: operations compute and nothing is written down, which is inference. A new tape records. */
 MG_API void mg_tape_record(mg_tape *tape, bool on);

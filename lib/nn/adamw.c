@@ -11,23 +11,37 @@
 
 #include <math.h>
 
-mg_status mg_adamw_init(mg_adamw *adamw, const mg_params *params, double beta1, double beta2, double weight_decay,
-                        mg_error *error) {
-    MG_CHECK(beta1 >= 0 && beta1 < 1 && beta2 >= 0 && beta2 < 1,
-             "AdamW's betas are at least 0 and below 1, not %g and %g", beta1, beta2);
-    *adamw = (mg_adamw){
-        .size = params->size, .beta1 = beta1, .beta2 = beta2, .eps = 1e-8, .weight_decay = weight_decay};
-    adamw->m = mg_alloc_zero((size_t)params->size, sizeof(mg_real), "AdamW's first moments", error);
-    adamw->v = mg_alloc_zero((size_t)params->size, sizeof(mg_real), "AdamW's second moments", error);
-    if (adamw->m && adamw->v) return MG_OK;
-    mg_adamw_free(adamw);
-    return MG_ERR_MEMORY;
+static mg_status check(double beta1, double beta2, double weight_decay, mg_error *error) {
+    if (!(beta1 >= 0 && beta1 < 1) || !(beta2 >= 0 && beta2 < 1))
+        return mg_error_set(error, MG_ERR_INPUT, "beta1 is %g and beta2 %g; both must be at least 0 and below 1", beta1,
+                            beta2);
+    if (!(weight_decay >= 0 && weight_decay < INFINITY))
+        return mg_error_set(error, MG_ERR_INPUT, "weight_decay is %g; it must be 0 or a positive number", weight_decay);
+    return MG_OK;
+}
+
+mg_status mg_adamw_new(mg_adamw **adamw, const mg_params *params, double beta1, double beta2, double weight_decay,
+                       mg_error *error) {
+    *adamw = NULL;
+    mg_status status = check(beta1, beta2, weight_decay, error);
+    if (status != MG_OK) return status;
+    mg_adamw *made = mg_alloc_zero(1, sizeof *made, "AdamW", error);
+    if (!made) return MG_ERR_MEMORY;
+    *made = (mg_adamw){.size = params->size, .beta1 = beta1, .beta2 = beta2, .eps = 1e-8, .weight_decay = weight_decay};
+    made->m = mg_alloc_zero((size_t)params->size, sizeof(mg_real), "AdamW's first moments", error);
+    made->v = mg_alloc_zero((size_t)params->size, sizeof(mg_real), "AdamW's second moments", error);
+    if (made->m && made->v)
+        *adamw = made;
+    else
+        mg_adamw_free(made);
+    return *adamw ? MG_OK : MG_ERR_MEMORY;
 }
 
 void mg_adamw_free(mg_adamw *adamw) {
+    if (!adamw) return;
     mg_free(adamw->m);
     mg_free(adamw->v);
-    *adamw = (mg_adamw){0};
+    mg_free(adamw);
 }
 
 /* A moment's β as the sum of two mg_reals, and 1 − β. */

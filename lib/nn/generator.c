@@ -21,7 +21,7 @@ struct mg_generator {
 static mg_status allocate(mg_generator *g, bool use_cache, mg_error *error) {
     const mg_gpt_config *config = mg_gpt_get_config(g->gpt);
     size_t T = (size_t)config->block_size, V = (size_t)config->vocab_size;
-    g->tape = mg_tape_new(error);
+    mg_tape_new(&g->tape, error);
     g->prompt = mg_alloc(T, sizeof(int), "a prompt", error);
     g->window = mg_alloc(T, sizeof(int), "a window", error);
     g->logits = mg_alloc(V, sizeof(mg_real), "logits", error);

@@ -13,7 +13,7 @@ typedef struct block {
 
 struct mg_gpt {
     mg_gpt_config config;
-    mg_params params;
+    mg_params *params;
     mg_tensor *wte, *wpe, *ln_f_weight, *ln_f_bias;
     block *h;
     int *lookahead; /* (n_layer, n_head) */
@@ -140,7 +140,7 @@ static mg_tensor *find(const mg_gpt *gpt, int layer, const char *name) {
         snprintf(full, sizeof full, "%s", name);
     else
         snprintf(full, sizeof full, "h.%d.%s", layer, name);
-    mg_param *p = mg_params_find(&gpt->params, full);
+    mg_param *p = mg_params_find(gpt->params, full);
     return p ? &p->tensor : NULL;
 }
 
@@ -172,7 +172,7 @@ static mg_status build(mg_gpt *gpt, bool trainable, mg_error *error) {
     mg_status status = specs && gpt->h && gpt->lookahead ? MG_OK : MG_ERR_MEMORY;
     if (status == MG_OK) {
         mg_gpt_specs(c, specs);
-        status = mg_params_init(&gpt->params, n, specs, trainable, error);
+        status = mg_params_new(&gpt->params, n, specs, trainable, error);
     }
     mg_free(specs);
     if (status) return status;
@@ -181,7 +181,7 @@ static mg_status build(mg_gpt *gpt, bool trainable, mg_error *error) {
     return MG_OK;
 }
 
-mg_status mg_gpt_new(mg_gpt **out, const mg_gpt_config *config, bool trainable, mg_error *error) {
+mg_status mg_gpt_new_zeros(mg_gpt **out, const mg_gpt_config *config, bool trainable, mg_error *error) {
     *out = NULL;
     mg_status status = mg_gpt_config_check(config, error);
     if (status) return status;
@@ -198,7 +198,7 @@ mg_status mg_gpt_new(mg_gpt **out, const mg_gpt_config *config, bool trainable, 
 
 void mg_gpt_free(mg_gpt *gpt) {
     if (!gpt) return;
-    mg_params_free(&gpt->params);
+    mg_params_free(gpt->params);
     mg_free(gpt->h);
     mg_free(gpt->lookahead);
     mg_free(gpt);
@@ -209,7 +209,7 @@ const mg_gpt_config *mg_gpt_get_config(const mg_gpt *gpt) {
 }
 
 mg_params *mg_gpt_params(mg_gpt *gpt) {
-    return &gpt->params;
+    return gpt->params;
 }
 
 void mg_gpt_set_lookahead(mg_gpt *gpt, int lookahead) {
@@ -260,8 +260,14 @@ static void init_param(void *context, ptrdiff_t i, void *workspace) {
     for (ptrdiff_t k = 0; k < size; k++) data[k] = (mg_real)(std * mg_rng_normal(rng, (uint64_t)k));
 }
 
-void mg_gpt_init(mg_gpt *gpt, uint64_t seed) {
-    mg_parallel(gpt->params.n, init_param, &(init_job){gpt->params.param, &gpt->config, seed}, 0);
+void mg_gpt_randomize(mg_gpt *gpt, uint64_t seed) {
+    mg_parallel(gpt->params->n, init_param, &(init_job){gpt->params->param, &gpt->config, seed}, 0);
+}
+
+mg_status mg_gpt_new(mg_gpt **gpt, const mg_gpt_config *config, uint64_t seed, mg_error *error) {
+    mg_status status = mg_gpt_new_zeros(gpt, config, true, error);
+    if (status == MG_OK) mg_gpt_randomize(*gpt, seed);
+    return status;
 }
 
 /* ---- The model ---- */
@@ -311,7 +317,7 @@ static mg_attention_options attention_options(walk *w, int layer) {
 /* Ablation: the heads that are off give 0. */
 static mg_tensor *switch_off_heads(walk *w, int layer, mg_tensor *y) {
     const mg_gpt_config *c = &w->gpt->config;
-    const unsigned char *off = w->pass->capture ? w->pass->capture->off : NULL;
+    const unsigned char *off = w->pass->ablation ? w->pass->ablation->heads : NULL;
     if (!off) return y;
     mg_tensor *on = mg_constant(w->tape, 1, (ptrdiff_t[]){c->n_embd});
     for (int i = 0; i < c->n_embd; i++) on->data[i] = !off[layer * c->n_head + i / (c->n_embd / c->n_head)];
@@ -360,12 +366,18 @@ static mg_tensor *embed(walk *w, const int *ids) {
     return dropout(w, mg_add(w->tape, tokens, places));
 }
 
-/* Without gradients nothing inside a block is needed behind it: its output takes the place of its input. */
-static void block_in_place(walk *w, int layer, mg_tensor *x) {
+/* Without gradients nothing inside a block is needed after it: its output takes the place of its input. */
+static mg_tensor *block_in_place(walk *w, int layer, mg_tensor *x) {
     mg_arena_mark mark = mg_tape_mark(w->tape);
     const mg_tensor *y = block_forward(w, layer, x);
     memcpy(x->data, y->data, (size_t)mg_size(x) * sizeof *x->data);
     mg_tape_rewind(w->tape, mark);
+    return x;
+}
+
+static bool is_skipped(const walk *w, int layer) {
+    const mg_gpt_ablation *ablation = w->pass->ablation;
+    return ablation && ablation->blocks && ablation->blocks[layer];
 }
 
 static void check_cache(const mg_gpt_config *c, const mg_kv_cache *cache, ptrdiff_t B) {
@@ -392,9 +404,8 @@ mg_tensor *mg_gpt_forward(mg_gpt *gpt, mg_tape *tape, const int *ids, ptrdiff_t 
     mg_tensor *x = embed(&w, ids);
     if (capture) capture->embedding = x;
     bool in_place = !capture && !mg_tape_is_recording(tape);
-    for (int layer = 0; in_place && layer < gpt->config.n_layer; layer++) block_in_place(&w, layer, x);
-    for (int layer = 0; !in_place && layer < gpt->config.n_layer; layer++) {
-        if (!(capture && capture->skip && capture->skip[layer])) x = block_forward(&w, layer, x);
+    for (int layer = 0; layer < gpt->config.n_layer; layer++) {
+        if (!is_skipped(&w, layer)) x = in_place ? block_in_place(&w, layer, x) : block_forward(&w, layer, x);
         if (capture && capture->block) capture->block[layer] = x;
     }
     if (cache) cache->length += T;

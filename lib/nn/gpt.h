@@ -31,12 +31,14 @@ MG_API bool mg_gpt_is_causal(const mg_gpt_config *config);
 
 typedef struct mg_gpt mg_gpt;
 
-/* Checked, allocated, all parameters 0. `trainable` false leaves out gradients. Sizes are checked before they are
- * multiplied. On failure *gpt is NULL. */
-MG_API mg_status mg_gpt_new(mg_gpt **gpt, const mg_gpt_config *config, bool trainable, mg_error *error);
-/* N(0, init_std) for matrices, with the projections into the residual stream scaled by 1/sqrt(2 n_layer); gains 1,
- * biases 0. The same seed gives the same weights whatever the mask. */
-MG_API void mg_gpt_init(mg_gpt *gpt, uint64_t seed);
+/* A model with random weights, ready to train: N(0, init_std) for matrices, with the projections into the residual
+ * stream scaled by 1/sqrt(2 n_layer); gains 1, biases 0. The same seed gives the same weights whatever the mask. Sizes
+ * are checked before they are multiplied: MG_ERR_INPUT; MG_ERR_MEMORY. *gpt is NULL then. */
+MG_API mg_status mg_gpt_new(mg_gpt **gpt, const mg_gpt_config *config, uint64_t seed, mg_error *error);
+/* One of zeros, gains and all: for weights that come from elsewhere. `trainable` false leaves out the gradients. */
+MG_API mg_status mg_gpt_new_zeros(mg_gpt **gpt, const mg_gpt_config *config, bool trainable, mg_error *error);
+/* Fill the weights as mg_gpt_new does. */
+void mg_gpt_randomize(mg_gpt *gpt, uint64_t seed);
 MG_API void mg_gpt_free(mg_gpt *gpt);
 MG_API const mg_gpt_config *mg_gpt_get_config(const mg_gpt *gpt);
 MG_API mg_params *mg_gpt_params(mg_gpt *gpt);
@@ -55,9 +57,13 @@ typedef struct mg_gpt_capture {
     mg_tensor **qkv;   /* n_layer places, or NULL. Set by the pass: (B,T,3C) */
     mg_tensor *
         *heads; /* n_layer places, or NULL. Set by the pass: the heads' outputs side by side, before W^O (B,T,C) */
-    const unsigned char *off;  /* n_layer * n_head flags, or NULL: heads whose output is set to 0 (ablation) */
-    const unsigned char *skip; /* n_layer flags, or NULL: blocks that are left out (ablation) */
 } mg_gpt_capture;
+
+/* What to leave out during a pass. */
+typedef struct mg_gpt_ablation {
+    const unsigned char *heads;  /* n_layer * n_head flags, or NULL: these heads' output is set to 0 */
+    const unsigned char *blocks; /* n_layer flags, or NULL: these blocks are skipped */
+} mg_gpt_ablation;
 
 typedef struct mg_gpt_pass {
     uint64_t dropout_seed; /* dropout is on if config.dropout > 0 and training is true */
@@ -67,6 +73,7 @@ typedef struct mg_gpt_pass {
     bool last_only;          /* logits of the last position only: (B,1,V) */
     bool cache_only;         /* fill the cache and return NULL: no logits */
     mg_gpt_capture *capture; /* or NULL */
+    const mg_gpt_ablation *ablation; /* or NULL */
 } mg_gpt_pass;
 
 /* ids (B,T), each in [0, vocab_size), T at most block_size. Returns logits (B,T,V) on the tape. `pass` may be NULL. */

@@ -20,9 +20,8 @@ static void check_specs(int n, const mg_param_spec *specs) {
     }
 }
 
-mg_status mg_params_init(mg_params *params, int n, const mg_param_spec *specs, bool trainable, mg_error *error) {
-    check_specs(n, specs);
-    *params = (mg_params){.n = n};
+static mg_status allocate(mg_params *params, int n, const mg_param_spec *specs, bool trainable, mg_error *error) {
+    params->n = n;
     params->param = mg_alloc_zero((size_t)n, sizeof(mg_param), "the table of parameters", error);
     if (!params->param) return MG_ERR_MEMORY;
     for (int i = 0; i < n; i++) {
@@ -37,23 +36,34 @@ mg_status mg_params_init(mg_params *params, int n, const mg_param_spec *specs, b
     params->values = mg_alloc_zero((size_t)params->size, sizeof(mg_real), "the parameters", error);
     if (params->values && trainable)
         params->grads = mg_alloc_zero((size_t)params->size, sizeof(mg_real), "the gradients", error);
-    if (!params->values || (trainable && !params->grads)) {
-        mg_params_free(params);
-        return MG_ERR_MEMORY;
+    return params->values && (params->grads || !trainable) ? MG_OK : MG_ERR_MEMORY;
+}
+
+mg_status mg_params_new(mg_params **params, int n, const mg_param_spec *specs, bool trainable, mg_error *error) {
+    *params = NULL;
+    check_specs(n, specs);
+    mg_params *made = mg_alloc_zero(1, sizeof *made, "the parameters", error);
+    if (!made) return MG_ERR_MEMORY;
+    mg_status status = allocate(made, n, specs, trainable, error);
+    if (status != MG_OK) {
+        mg_params_free(made);
+        return status;
     }
     for (int i = 0; i < n; i++) {
-        mg_param *p = &params->param[i];
-        p->tensor.data = params->values + p->offset;
-        p->tensor.grad = trainable ? params->grads + p->offset : NULL;
+        mg_param *p = &made->param[i];
+        p->tensor.data = made->values + p->offset;
+        p->tensor.grad = trainable ? made->grads + p->offset : NULL;
     }
+    *params = made;
     return MG_OK;
 }
 
 void mg_params_free(mg_params *params) {
+    if (!params) return;
     mg_free(params->param);
     mg_free(params->values);
     mg_free(params->grads);
-    *params = (mg_params){0};
+    mg_free(params);
 }
 
 mg_param *mg_params_find(const mg_params *params, const char *name) {

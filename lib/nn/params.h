@@ -27,8 +27,9 @@ typedef struct mg_param_spec {
     ptrdiff_t dim[MG_MAX_DIM];
 } mg_param_spec;
 
-/* All zeros. `trainable` false leaves out the gradients (grads is NULL, requires_grad false). */
-MG_API mg_status mg_params_init(mg_params *params, int n, const mg_param_spec *specs, bool trainable, mg_error *error);
+/* All zeros. `trainable` false leaves out the gradients (grads is NULL, requires_grad false). The specs are copied.
+ * MG_ERR_MEMORY, and *params is NULL. */
+MG_API mg_status mg_params_new(mg_params **params, int n, const mg_param_spec *specs, bool trainable, mg_error *error);
 MG_API void mg_params_free(mg_params *params);
 MG_API mg_param *mg_params_find(const mg_params *params, const char *name); /* NULL if there is none */
 MG_API ptrdiff_t mg_params_count(const mg_params *params);                  /* numbers to learn: without the gaps */

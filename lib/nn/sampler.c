@@ -9,8 +9,8 @@ mg_status mg_sampler_check(const mg_sampler *s, mg_error *error) {
                             s->temperature);
     if (s->top_k < 0)
         return mg_error_set(error, MG_ERR_INPUT, "top-k is %d; it must be at least 1, or 0 for off", s->top_k);
-    if (!(s->top_p > 0 && s->top_p <= 1))
-        return mg_error_set(error, MG_ERR_INPUT, "top-p is %g; it must be above 0 and at most 1 (off)", s->top_p);
+    if (!(s->top_p >= 0 && s->top_p <= 1))
+        return mg_error_set(error, MG_ERR_INPUT, "top-p is %g; it must be between 0 (off) and 1", s->top_p);
     return MG_OK;
 }
 
@@ -63,7 +63,8 @@ void mg_sampler_probabilities(const mg_sampler *s, const mg_real *logits, int n,
         sum += p[i];
     }
     int k = s->top_k > 0 && s->top_k < n ? s->top_k : n;
-    if (k < n || s->top_p < 1) {
+    double top_p = s->top_p > 0 ? s->top_p : 1;
+    if (k < n || top_p < 1) {
         for (int i = n / 2 - 1; i >= 0; i--) sift_down(p, order, n, i);
         double mass = 0, kept_of_k = 0;
         int kept = 0;
@@ -76,7 +77,7 @@ void mg_sampler_probabilities(const mg_sampler *s, const mg_real *logits, int n,
         }
         for (int i = 0; i < kept; i++) {
             mass += p[order[n - 1 - i]];
-            if (mass >= s->top_p * kept_of_k) kept = i + 1;
+            if (mass >= top_p * kept_of_k) kept = i + 1;
         }
         for (int i = 0; i < n - kept; i++) p[order[i]] = 0;
         sum = mass;

@@ -8,7 +8,7 @@
 typedef struct mg_sampler {
     double temperature; /* 0: the largest logit, the lowest id among equals */
     int top_k;          /* 0: off; at or above the vocabulary: no effect */
-    double top_p;       /* 1: off; the smallest set of most likely tokens whose mass reaches top_p */
+    double top_p;       /* 0 or 1: off; the smallest set of most likely tokens whose mass reaches top_p */
 } mg_sampler;
 
 MG_API mg_status mg_sampler_check(const mg_sampler *sampler, mg_error *error);

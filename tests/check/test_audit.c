@@ -625,8 +625,8 @@ static mg_gpt *new_gpt(int lookahead, double dropout) {
     c.lookahead = lookahead;
     c.dropout = dropout;
     mg_gpt *gpt;
-    assert_int_equal(mg_gpt_new(&gpt, &c, false, NULL), MG_OK);
-    mg_gpt_init(gpt, 3);
+    assert_int_equal(mg_gpt_new_zeros(&gpt, &c, false, NULL), MG_OK);
+    mg_gpt_randomize(gpt, 3);
     return gpt;
 }
 

@@ -12,7 +12,7 @@ static mg_tensor *x; /* (2,3) */
 
 static int make(void **state) {
     (void)state;
-    tape = mg_tape_new(NULL);
+    tape = new_tape();
     x = mg_leaf(tape, 2, (ptrdiff_t[]){2, 3});
     return 0;
 }

@@ -25,8 +25,8 @@ static mg_gpt_config small_config(void) {
 static mg_gpt *new_gpt(mg_gpt_config c, bool trainable) {
     mg_gpt *gpt;
     mg_error error;
-    if (mg_gpt_new(&gpt, &c, trainable, &error) != MG_OK) fail_msg("%s", error.message);
-    mg_gpt_init(gpt, 5);
+    if (mg_gpt_new_zeros(&gpt, &c, trainable, &error) != MG_OK) fail_msg("%s", error.message);
+    mg_gpt_randomize(gpt, 5);
     return gpt;
 }
 
@@ -326,7 +326,7 @@ static void textbook_gradient(void *user, ptrdiff_t row, double *norm) {
 }
 
 static mg_causality check_textbook(textbook m) {
-    m.tape = mg_tape_new(NULL);
+    m.tape = new_tape();
     for (uint64_t i = 0; i < LONG * WIDTH; i++)
         m.input[i / WIDTH][i % WIDTH] = (mg_real)mg_rng_normal((mg_rng){2, MG_STREAM_TEST, 0}, i);
     mg_causality_model model = {&m, LONG, 1, (ptrdiff_t[]){WIDTH}, textbook_forward, textbook_gradient, true};

@@ -20,8 +20,7 @@ static mg_gpt_config config_of(int n_layer, int n_embd, int block_size, int voca
 static mg_gpt *model(int n_layer, int n_embd, int block_size) {
     mg_gpt *gpt;
     mg_gpt_config config = config_of(n_layer, n_embd, block_size, 7);
-    assert_int_equal(mg_gpt_new(&gpt, &config, true, NULL), MG_OK);
-    mg_gpt_init(gpt, 1);
+    assert_int_equal(mg_gpt_new(&gpt, &config, 1, NULL), MG_OK);
     return gpt;
 }
 
@@ -31,7 +30,7 @@ static void a_cache_of_another_model_is_refused(void **state) {
     (void)state;
     static const int other[][3] = {{1, 16, 8}, {3, 16, 8}, {2, 8, 8}, {2, 24, 8}, {2, 16, 4}, {2, 16, 16}};
     mg_gpt *gpt = model(2, 16, 8);
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape = new_tape();
     mg_kv_cache *own, *cache;
     assert_int_equal(mg_kv_cache_new(&own, gpt, NULL), MG_OK);
     mg_tape_record(tape, false);
@@ -63,7 +62,7 @@ static void a_cache_of_another_model_is_refused(void **state) {
 static void ids_and_targets_are_in_range(void **state) {
     (void)state;
     mg_gpt *gpt = model(1, 16, 4);
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape = new_tape();
     mg_causality causality;
     for (int wrong = -1; wrong <= 7; wrong += 8) {
         const int odd[] = {0, wrong};
@@ -88,15 +87,24 @@ static void an_optimiser_of_other_parameters_is_refused(void **state) {
     (void)state;
     mg_gpt *gpt = model(1, 16, 4), *larger = model(2, 16, 4), *frozen;
     mg_gpt_config config = config_of(1, 16, 4, 7);
-    assert_int_equal(mg_gpt_new(&frozen, &config, false, NULL), MG_OK);
-    mg_adamw adamw;
-    assert_int_equal(mg_adamw_init(&adamw, mg_gpt_params(gpt), 0.9, 0.99, 0, NULL), MG_OK);
-    assert_operation_fails(mg_adamw_step(&adamw, mg_gpt_params(larger), 1, 1), "adamw", "was made for a block of");
-    assert_operation_fails(mg_adamw_step(&adamw, mg_gpt_params(frozen), 1, 1), "adamw", "without gradients");
+    assert_int_equal(mg_gpt_new_zeros(&frozen, &config, false, NULL), MG_OK);
+    mg_adamw *adamw;
+    assert_int_equal(mg_adamw_new(&adamw, mg_gpt_params(gpt), 0.9, 0.99, 0, NULL), MG_OK);
+    assert_operation_fails(mg_adamw_step(adamw, mg_gpt_params(larger), 1, 1), "adamw", "was made for a block of");
+    assert_operation_fails(mg_adamw_step(adamw, mg_gpt_params(frozen), 1, 1), "adamw", "without gradients");
     assert_operation_fails(mg_params_zero_grad(mg_gpt_params(frozen)), "params", "without gradients");
     assert_operation_fails((void)mg_params_grad_norm(mg_gpt_params(frozen)), "params", "without gradients");
-    assert_int_equal(adamw.step, 0);
-    mg_adamw_free(&adamw);
+    assert_int_equal(adamw->step, 0);
+    mg_error error;
+    mg_adamw *refused;
+    static const double wrong[][3] = {{1, 0.9, 0}, {-0.1, 0.9, 0}, {0.9, 1, 0}, {0.9, NAN, 0}, {0.9, 0.9, -1}};
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(mg_adamw_new(&refused, mg_gpt_params(gpt), wrong[i][0], wrong[i][1], wrong[i][2], &error),
+                         MG_ERR_INPUT);
+        assert_null(refused);
+        assert_says(error.message, i < 4 ? "both must be at least 0 and below 1" : "weight_decay is -1");
+    }
+    mg_adamw_free(adamw);
     mg_gpt_free(gpt);
     mg_gpt_free(larger);
     mg_gpt_free(frozen);
@@ -105,22 +113,22 @@ static void an_optimiser_of_other_parameters_is_refused(void **state) {
 static void parameters_have_up_to_four_dimensions(void **state) {
     (void)state;
     const mg_param_spec specs[] = {{"scalar", 0, {0}}, {"cube", 3, {3, 2, 5}}, {"four", 4, {2, 3, 4, 5}}};
-    mg_params params;
-    assert_int_equal(mg_params_init(&params, 3, specs, true, NULL), MG_OK);
-    assert_int_equal(mg_params_count(&params), 1 + 30 + 120);
-    for (int i = 0; i < 3; i++) assert_int_equal(params.param[i].tensor.ndim, specs[i].ndim);
-    for (int k = 0; k < 4; k++) assert_int_equal(params.param[2].tensor.dim[k], k + 2);
-    assert_false(params.param[0].decay);
-    assert_true(params.param[2].decay);
-    mg_params_free(&params);
+    mg_params *params;
+    assert_int_equal(mg_params_new(&params, 3, specs, true, NULL), MG_OK);
+    assert_int_equal(mg_params_count(params), 1 + 30 + 120);
+    for (int i = 0; i < 3; i++) assert_int_equal(params->param[i].tensor.ndim, specs[i].ndim);
+    for (int k = 0; k < 4; k++) assert_int_equal(params->param[2].tensor.dim[k], k + 2);
+    assert_false(params->param[0].decay);
+    assert_true(params->param[2].decay);
+    mg_params_free(params);
     const mg_param_spec empty = {"empty", 3, {3, 3, 0}}, five = {"five", 5, {1, 1, 1, 1}}, less = {"less", -1, {0}};
     const mg_param_spec huge = {"huge", 2, {PTRDIFF_MAX / 8, 2}}, half = {"half", 1, {PTRDIFF_MAX / 16}};
-    assert_fails(mg_params_init(&params, 1, &empty, true, NULL), "dimension 2 of a tensor is 0");
-    assert_fails(mg_params_init(&params, 1, &five, true, NULL), "0 to 4 dimensions, not 5");
-    assert_fails(mg_params_init(&params, 1, &less, true, NULL), "0 to 4 dimensions, not -1");
-    assert_fails(mg_params_init(&params, 1, &huge, true, NULL), "more elements than memory");
-    assert_fails(mg_params_init(&params, 2, (mg_param_spec[]){half, half}, true, NULL), "more elements than memory");
-    assert_fails(mg_params_init(&params, -1, &half, true, NULL), "-1 of them");
+    assert_fails(mg_params_new(&params, 1, &empty, true, NULL), "dimension 2 of a tensor is 0");
+    assert_fails(mg_params_new(&params, 1, &five, true, NULL), "0 to 4 dimensions, not 5");
+    assert_fails(mg_params_new(&params, 1, &less, true, NULL), "0 to 4 dimensions, not -1");
+    assert_fails(mg_params_new(&params, 1, &huge, true, NULL), "more elements than memory");
+    assert_fails(mg_params_new(&params, 2, (mg_param_spec[]){half, half}, true, NULL), "more elements than memory");
+    assert_fails(mg_params_new(&params, -1, &half, true, NULL), "-1 of them");
 }
 
 static void a_sampler_is_checked_where_it_is_used(void **state) {
@@ -133,6 +141,11 @@ static void a_sampler_is_checked_where_it_is_used(void **state) {
     assert_operation_fails(mg_sampler_probabilities(&cold, logits, 2, p, order), "sampler", "temperature is -1");
     assert_operation_fails(mg_sampler_probabilities(&wide, logits, 2, p, order), "sampler", "top-p is 2");
     assert_operation_fails(mg_sampler_probabilities(&few, logits, 2, p, order), "sampler", "top-k is -1");
+    double off[2], one[2]; /* top_p 0 is off, as 1 is */
+    mg_sampler unset = {.temperature = 1};
+    mg_sampler_probabilities(&unset, logits, 2, off, order);
+    mg_sampler_probabilities(&good, logits, 2, one, order);
+    assert_memory_equal(off, one, sizeof off);
     assert_operation_fails(mg_sampler_probabilities(&good, logits, 0, p, order), "sampler", "0 logits");
     assert_operation_fails((void)mg_sampler_draw(p, 0, (mg_rng){0}, 0), "sampler", "0 probabilities");
 }
@@ -140,7 +153,7 @@ static void a_sampler_is_checked_where_it_is_used(void **state) {
 static void a_cache_given_to_attention_has_room(void **state) {
     (void)state;
     mg_real keys[3 * 2], values[3 * 2];
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape = new_tape();
     mg_tensor *qkv = mg_constant(tape, 3, (ptrdiff_t[]){1, 2, 6}), *two = mg_constant(tape, 3, (ptrdiff_t[]){2, 1, 6});
     mg_attention_options o = {.n_head = 1, .scale = 1, .cached_keys = keys, .cached_values = values};
     o.cache_capacity = 3;
@@ -160,7 +173,7 @@ static void a_cache_given_to_attention_has_room(void **state) {
 /* What a caller gives besides tensors is its own again when the operation returns. */
 static void nothing_but_tensors_is_borrowed(void **state) {
     (void)state;
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape = new_tape();
     mg_tensor *x = mg_leaf(tape, 2, (ptrdiff_t[]){2, 2});
     mg_real hidden[2] = {0, 1};
     mg_tensor mask = {.ndim = 1, .dim = {2}, .data = hidden};

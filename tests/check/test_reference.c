@@ -150,7 +150,7 @@ typedef struct errors {
 } errors;
 
 static errors run_case(hid_t group, build_fn *build) {
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape = new_tape();
     reference_case c = read_case(tape, group);
     mg_tensor *y = build(tape, &c), *weights = mg_constant(tape, y->ndim, y->dim);
     errors worst = {error_of(y->data, group, "out", mg_size(y)), 0};

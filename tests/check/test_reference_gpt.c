@@ -65,7 +65,7 @@ static mg_gpt *read_model(hid_t file, hid_t variant) {
     c.output_projection = integer(variant, "output_projection", 0) != 0;
     mg_gpt *gpt;
     mg_error error;
-    if (mg_gpt_new(&gpt, &c, true, &error) != MG_OK) fail_msg("%s", error.message);
+    if (mg_gpt_new_zeros(&gpt, &c, true, &error) != MG_OK) fail_msg("%s", error.message);
     mg_params *params = mg_gpt_params(gpt);
     hid_t start = H5Gopen2(file, "start", H5P_DEFAULT);
     for (int i = 0; i < params->n; i++) {
@@ -127,15 +127,15 @@ static errors run_variant(hid_t file, hid_t variant) {
     batches b = read_batches(file);
     mg_gpt *gpt = read_model(file, variant);
     mg_params *params = mg_gpt_params(gpt);
-    mg_adamw adamw;
+    mg_adamw *adamw;
     assert_int_equal(
-        mg_adamw_init(&adamw, params, real(file, "beta1"), real(file, "beta2"), real(file, "weight_decay"), NULL),
+        mg_adamw_new(&adamw, params, real(file, "beta1"), real(file, "beta2"), real(file, "weight_decay"), NULL),
         MG_OK);
-    adamw.eps = real(file, "eps");
+    adamw->eps = real(file, "eps");
     double lr = real(file, "lr"), clip = real(file, "clip");
     reference losses = read_reference(variant, "losses"), norms = read_reference(variant, "norms");
     hid_t gradients = H5Gopen2(variant, "grad", H5P_DEFAULT), after = H5Gopen2(variant, "after", H5P_DEFAULT);
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape = new_tape();
     for (int step = 0; step < STEPS; step++) {
         ptrdiff_t at = step * b.B * b.T;
         mg_tensor *logits = mg_gpt_forward(gpt, tape, b.ids + at, b.B, b.T, NULL);
@@ -146,7 +146,7 @@ static errors run_variant(hid_t file, hid_t variant) {
         double norm = mg_params_grad_norm(params), our_loss = (double)loss->data[0];
         e.loss = fmax(e.loss, fabs(our_loss / losses.data[step] - 1));
         e.norm = fmax(e.norm, fabs(norm / norms.data[step] - 1));
-        mg_adamw_step(&adamw, params, lr, mg_clip_scale(norm, clip));
+        mg_adamw_step(adamw, params, lr, mg_clip_scale(norm, clip));
         mg_tape_reset(tape);
     }
     e.after = worst_parameter(params, after, STEPS * 2 * lr);
@@ -157,7 +157,7 @@ static errors run_variant(hid_t file, hid_t variant) {
     free(b.ids);
     free(b.targets);
     mg_tape_free(tape);
-    mg_adamw_free(&adamw);
+    mg_adamw_free(adamw);
     mg_gpt_free(gpt);
     return e;
 }

@@ -58,11 +58,10 @@ static void fixture_make(mg_checkpoint *c, mg_gpt_config config) {
     static const mg_token tokens[] = {{"\n", 1}, {" ", 1}, {"a", 1}, {"\xc3\xa7", 2}, {"\xf0\x9f\x98\x80", 4}};
     *c = (mg_checkpoint){0};
     config.vocab_size = 5;
-    assert_ok(mg_gpt_new(&c->gpt, &config, true, &fixture_error));
+    assert_ok(mg_gpt_new_zeros(&c->gpt, &config, true, &fixture_error));
     assert_ok(mg_tokenizer_new(&c->tokenizer, MG_TOKENIZER_CHAR, 5, tokens, &fixture_error));
-    c->adamw = mg_alloc_zero(1, sizeof *c->adamw, "the optimiser", NULL);
     const mg_params *params = mg_gpt_params(c->gpt);
-    assert_ok(mg_adamw_init(c->adamw, params, 0.875, 0.9375, 0.0625, &fixture_error));
+    assert_ok(mg_adamw_new(&c->adamw, params, 0.875, 0.9375, 0.0625, &fixture_error));
     c->adamw->step = 41;
     c->adamw->eps = 1e-7;
     fill(params->values, params, 0);

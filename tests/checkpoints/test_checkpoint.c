@@ -106,7 +106,7 @@ static void merges_return(void **state) {
     mg_gpt_config config = fixture_config();
     config.vocab_size = mg_tokenizer_size(gpt2);
     mg_checkpoint bare = {.tokenizer = gpt2, .train = saved.train};
-    assert_ok(mg_gpt_new(&bare.gpt, &config, false, &fixture_error));
+    assert_ok(mg_gpt_new_zeros(&bare.gpt, &config, false, &fixture_error));
     assert_tokenizer_returns(&bare, gpt2);
     assert_ok(mg_checkpoint_load(in_folder("tokens.h5").path, false, &loaded, &fixture_error));
     size_t length;

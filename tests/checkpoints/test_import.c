@@ -52,7 +52,8 @@ static double difference(mg_gpt *gpt, const char *folder) {
     int ids[64], n = 0;
     do assert_int_equal(fscanf(file, "%d", &ids[n++]), 1);
     while (fgetc(file) == ',');
-    mg_tape *tape = mg_tape_new(&fixture_error);
+    mg_tape *tape;
+    mg_tape_new(&tape, &fixture_error);
     const mg_tensor *logits = mg_gpt_forward(gpt, tape, ids, 1, n, NULL);
     double most = 0;
     for (ptrdiff_t i = 0; i < mg_size(logits); i++) {

@@ -7,6 +7,12 @@
 
 #include <stdlib.h>
 
+static mg_arena *new_arena(void) {
+    mg_arena *arena;
+    assert_int_equal(mg_arena_new(&arena, NULL), MG_OK);
+    return arena;
+}
+
 static void rng_is_a_function_of_its_arguments(void **state) {
     (void)state;
     mg_rng rng = {1337, MG_STREAM_TEST, 5};
@@ -51,7 +57,7 @@ static void moments_of_the_draws(void **state) {
 
 static void arena_aligns_reuses_and_counts(void **state) {
     (void)state;
-    mg_arena *arena = mg_arena_new(NULL);
+    mg_arena *arena = new_arena();
     void *first = NULL;
     size_t requests = 0;
     for (int round = 0; round < 3; round++) {
@@ -90,7 +96,7 @@ static void counting_release(void *block, void *user) {
 static void an_arena_of_growing_rounds_stays_small(void **state) {
     (void)state;
     mg_set_allocator(&(mg_allocator){counting_allocate, counting_release, NULL});
-    mg_arena *arena = mg_arena_new(NULL);
+    mg_arena *arena = new_arena();
     for (size_t round = 1; round <= 300; round++) {
         for (size_t i = 0; i < 40; i++) mg_arena_alloc(arena, round * (i % 7 + 1), 1000, "a test");
         mg_arena_reset(arena);
@@ -107,7 +113,7 @@ static void sizes_are_checked_before_they_are_multiplied(void **state) {
     assert_null(mg_alloc(SIZE_MAX / 2, 16, "a table", &error));
     assert_int_equal(error.status, MG_ERR_MEMORY);
     assert_says(error.message, "a table");
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape = new_tape();
     ptrdiff_t huge[4] = {1 << 20, 1 << 20, 1 << 20, 1 << 20}, none[1] = {0};
     assert_fails(mg_leaf(tape, 4, huge), "more elements");
     assert_fails(mg_leaf(tape, 1, none), "at least 1");
@@ -174,7 +180,7 @@ static void a_product_has_the_same_bits_on_every_thread(void **state) {
 
 static void a_rewound_arena_keeps_what_came_before(void **state) {
     (void)state;
-    mg_arena *arena = mg_arena_new(NULL);
+    mg_arena *arena = new_arena();
     for (int round = 0; round < 2; round++) {
         unsigned char *kept = mg_arena_alloc(arena, 1000, 1, "kept");
         memset(kept, 7, 1000);

@@ -16,8 +16,7 @@ static mg_gpt_config small(void) {
 
 static mg_gpt *new_gpt(mg_gpt_config c) {
     mg_gpt *gpt;
-    assert_int_equal(mg_gpt_new(&gpt, &c, true, NULL), MG_OK);
-    mg_gpt_init(gpt, 1337);
+    assert_int_equal(mg_gpt_new(&gpt, &c, 1337, NULL), MG_OK);
     return gpt;
 }
 
@@ -33,7 +32,7 @@ static void a_later_token_is_not_seen(void **state) {
         mg_gpt_config c = small();
         c.lookahead = lookahead ? MG_LOOKAHEAD_ALL : 0;
         mg_gpt *gpt = new_gpt(c);
-        mg_tape *tape = mg_tape_new(NULL);
+        mg_tape *tape = new_tape();
         for (int j = 0; j < T; j++) {
             int ids[T];
             some_ids(ids, T);
@@ -58,7 +57,7 @@ static void any_chunking_of_a_prompt(void **state) {
     (void)state;
     enum { T = 12, V = 11 };
     mg_gpt *gpt = new_gpt(small());
-    mg_tape *tape = mg_tape_new(NULL), *chunk_tape = mg_tape_new(NULL);
+    mg_tape *tape = new_tape(), *chunk_tape = new_tape();
     mg_tape_record(tape, false);
     mg_tape_record(chunk_tape, false);
     int ids[T];
@@ -125,7 +124,7 @@ static void bits_do_not_depend_on_who_looks(void **state) {
         mg_set_threads(run % 3 + 1);
         mg_gpt *gpt = new_gpt(small());
         mg_params *params = mg_gpt_params(gpt);
-        mg_tape *tape = mg_tape_new(NULL);
+        mg_tape *tape = new_tape();
         mg_real *weights = mg_alloc(2 * B * 2 * T * T, sizeof(mg_real), "a capture", NULL);
         mg_gpt_capture capture = {.weights = weights};
         mg_gpt_pass pass = {.capture = run == 3 ? &capture : NULL};
@@ -163,7 +162,7 @@ static void a_step_after_the_first_allocates_nothing(void **state) {
     mg_gpt_config c = small();
     c.dropout = 0.1;
     mg_gpt *gpt = new_gpt(c);
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape = new_tape();
     size_t before = 0;
     double loss[4];
     for (int step = 0; step < 4; step++) {
@@ -229,7 +228,7 @@ static void initial_weights(void **state) {
 static void says(mg_gpt_config c, const char *part) {
     mg_error error;
     mg_gpt *gpt;
-    assert_int_equal(mg_gpt_new(&gpt, &c, false, &error), MG_ERR_INPUT);
+    assert_int_equal(mg_gpt_new(&gpt, &c, 0, &error), MG_ERR_INPUT);
     assert_null(gpt);
     assert_says(error.message, part);
 }
@@ -263,7 +262,7 @@ static void the_smallest_model(void **state) {
     mg_gpt_config c = mg_gpt_defaults();
     c.n_layer = c.n_head = c.n_embd = c.block_size = c.vocab_size = 1;
     mg_gpt *gpt = new_gpt(c);
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape = new_tape();
     int id = 0;
     mg_tensor *loss = mg_gpt_loss(gpt, tape, &id, &id, 1, 1, NULL, NULL);
     mg_backward(tape, loss);

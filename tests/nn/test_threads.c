@@ -22,11 +22,10 @@ static void *learn(void *argument) {
     config.block_size = T;
     config.vocab_size = V;
     config.dropout = 0.1;
-    mg_tape *tape = mg_tape_new(NULL);
-    mg_adamw adamw;
-    if (!tape || mg_gpt_new(&l->gpt, &config, true, NULL)) return NULL;
-    if (mg_adamw_init(&adamw, mg_gpt_params(l->gpt), 0.9, 0.99, 0.1, NULL)) return NULL;
-    mg_gpt_init(l->gpt, l->seed);
+    mg_tape *tape = new_tape();
+    mg_adamw *adamw;
+    if (mg_gpt_new(&l->gpt, &config, l->seed, NULL)) return NULL;
+    if (mg_adamw_new(&adamw, mg_gpt_params(l->gpt), 0.9, 0.99, 0.1, NULL)) return NULL;
     for (uint32_t step = 0; step < STEPS; step++) {
         int ids[B * T], targets[B * T];
         for (uint64_t i = 0; i < B * T; i++) {
@@ -35,10 +34,10 @@ static void *learn(void *argument) {
         }
         mg_gpt_pass pass = {.training = true, .dropout_seed = l->seed, .dropout_step = step};
         mg_backward(tape, mg_gpt_loss(l->gpt, tape, ids, targets, B, T, &pass, NULL));
-        mg_adamw_step(&adamw, mg_gpt_params(l->gpt), 1e-2, 1);
+        mg_adamw_step(adamw, mg_gpt_params(l->gpt), 1e-2, 1);
         mg_tape_reset(tape);
     }
-    mg_adamw_free(&adamw);
+    mg_adamw_free(adamw);
     mg_tape_free(tape);
     return l;
 }

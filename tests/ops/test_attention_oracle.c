@@ -73,7 +73,7 @@ static void assert_all_close(const mg_real *a, const mg_real *b, ptrdiff_t n) {
 }
 
 static void agree(shape s, const int *lookahead) {
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape = new_tape();
     ptrdiff_t dim[3] = {s.B, s.T, 3 * s.C};
     mg_tensor *a = random_leaf(tape, 0, 3, dim), *b = random_leaf(tape, 0, 3, dim), *c = random_leaf(tape, 0, 3, dim);
     mg_real scale = (mg_real)(1 / sqrt((double)s.C / s.n_head));
@@ -105,7 +105,7 @@ static void the_fused_path_equals_the_readable_and_the_textbook(void **state) {
 
 static void without_a_list_every_head_is_causal(void **state) {
     (void)state;
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape = new_tape();
     shape s = {2, 9, 12, 3};
     mg_tensor *qkv = random_leaf(tape, 0, 3, (ptrdiff_t[]){s.B, s.T, 3 * s.C});
     mg_tensor *a = fused(tape, qkv, s, NULL, 1), *b = fused(tape, qkv, s, (int[]){0, 0, 0}, 1);
@@ -115,7 +115,7 @@ static void without_a_list_every_head_is_causal(void **state) {
 
 /* With NaN in everything from position `cut` on, each row that does not look there keeps its bits. */
 static void poison(shape s, int lookahead, ptrdiff_t cut) {
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape = new_tape();
     const int ahead[MOST_HEADS] = {lookahead, lookahead, lookahead, lookahead};
     ptrdiff_t dim[3] = {1, s.T, 3 * s.C}, past = cut - lookahead;
     mg_tensor *clean = random_leaf(tape, 0, 3, dim), *dirty = random_leaf(tape, 0, 3, dim);
@@ -139,7 +139,7 @@ static void infinite_scores_take_the_limit(void **state) {
     (void)state;
     const mg_real huge = sizeof huge == sizeof(float) ? (mg_real)1e30 : (mg_real)1e200;
     shape s = {1, 6, 4, 2};
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape = new_tape();
     mg_tensor *tame = random_leaf(tape, 0, 3, (ptrdiff_t[]){1, s.T, 3 * s.C});
     for (ptrdiff_t t = 0; t < s.T; t++) tame->data[t * 3 * s.C] = 0; /* what is huge in a key then adds 0 */
     mg_tensor *inputs[2], *outputs[2], *rows = mg_constant(tape, 3, (ptrdiff_t[]){1, s.T, s.C});
@@ -176,7 +176,7 @@ static void infinite_scores_take_the_limit(void **state) {
 static void the_gradient_stops_at_the_mask(void **state) {
     (void)state;
     enum { T = 6, C = 4 };
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape = new_tape();
     for (int lookahead = 0; lookahead < 3; lookahead++)
         for (ptrdiff_t rows = 1; rows <= T; rows++) {
             mg_tensor *qkv = random_leaf(tape, 0, 3, (ptrdiff_t[]){1, T, 3 * C});
@@ -214,7 +214,7 @@ static void assert_masked(const mg_tensor *weights, const mg_tensor *scores, con
 static void capturing_is_exact_and_harmless(void **state) {
     (void)state;
     static const int masks[][MOST_HEADS] = {{0, 0, 0, 0}, {0, 2, ALL, 1}};
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape = new_tape();
     for (int i = 0; i < N_SHAPES * 2; i++) {
         shape s = shapes[i / 2];
         mg_tensor *qkv = random_leaf(tape, 0, 3, (ptrdiff_t[]){s.B, s.T, 3 * s.C});
@@ -248,7 +248,7 @@ static mg_tensor *decode(mg_tape *tape, const mg_tensor *qkv, shape s, ptrdiff_t
 }
 
 static void cached_queries(ptrdiff_t T, ptrdiff_t C, ptrdiff_t step) {
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape = new_tape();
     mg_tensor *qkv = random_leaf(tape, 0, 3, (ptrdiff_t[]){1, T, 3 * C});
     mg_tensor *whole = fused(tape, qkv, (shape){1, T, C, 1}, NULL, (mg_real)0.5);
     mg_real *keys = mg_constant(tape, 2, (ptrdiff_t[]){T, C})->data,
@@ -271,7 +271,7 @@ static void cached_queries_see_their_whole_past(void **state) {
 
 static void wrong_shapes_name_operation_shapes_and_line(void **state) {
     (void)state;
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape = new_tape();
     mg_tensor *x = mg_leaf(tape, 2, (ptrdiff_t[]){2, 3}), *w = mg_leaf(tape, 2, (ptrdiff_t[]){4, 5});
     mg_tensor *qkv = mg_leaf(tape, 3, (ptrdiff_t[]){1, 2, 10});
     assert_operation_fails(mg_linear(tape, x, w, NULL), "linear", "x is (2, 3) and W is (4, 5)");

@@ -71,7 +71,7 @@ static void assert_same(const mg_real *a, const mg_real *b, ptrdiff_t n, double 
 
 static void like_the_composed_ones(void **state) {
     (void)state;
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape = new_tape();
     for (int i = 0; i < N_SIZES; i++) {
         for (kind k = PLAIN; k < N_KINDS; k++) {
             size s = sizes[i];
@@ -92,7 +92,7 @@ static void like_the_composed_ones(void **state) {
 /* What a gradient's memory is used for again must not show. */
 static void recycling_changes_no_bit(void **state) {
     (void)state;
-    mg_tape *tape = mg_tape_new(NULL), *recycling = mg_tape_new(NULL);
+    mg_tape *tape = new_tape(), *recycling = new_tape();
     mg_tape_recycle_gradients(recycling, true);
     for (kind k = PLAIN; k < N_KINDS; k++) {
         inputs kept, recycled;
@@ -108,7 +108,7 @@ static void recycling_changes_no_bit(void **state) {
 
 static void same_bits_for_any_threads(void **state) {
     (void)state;
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape = new_tape();
     for (kind k = PLAIN; k < N_KINDS; k++) {
         size s = {1100, 64, 64};
         inputs first, in;
@@ -130,7 +130,7 @@ static void same_bits_for_any_threads(void **state) {
 
 static void what_does_not_fit_is_refused(void **state) {
     (void)state;
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape = new_tape();
     mg_tensor *x = leaf(tape, 0, 2, 3), *w = leaf(tape, 1, 3, 4), *r = leaf(tape, 2, 3, 4);
     assert_operation_fails(mg_linear_add(tape, r, x, w, NULL), "linear_add",
                            "the result is (2, 4) and what it is added to is (3, 4)");

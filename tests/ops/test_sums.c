@@ -20,7 +20,7 @@ static mg_tape *tape;
 
 static int setup(void **state) {
     (void)state;
-    tape = mg_tape_new(NULL);
+    tape = new_tape();
     mg_tape_recycle_gradients(tape, true);
     return tape ? 0 : -1;
 }

@@ -12,7 +12,7 @@ static mg_tensor *number(mg_tape *tape, double value) {
 
 static void a_tensor_used_twice_gets_both_gradients(void **state) {
     (void)state;
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape = new_tape();
     mg_tensor *a = number(tape, 1), *b = mg_add(tape, a, a), *c = mg_add(tape, b, b);
     mg_backward(tape, c);
     assert_close(a->grad[0], 4, 0);
@@ -22,7 +22,7 @@ static void a_tensor_used_twice_gets_both_gradients(void **state) {
 
 static void a_repeated_index_adds_up(void **state) {
     (void)state;
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape = new_tape();
     mg_tensor *table = mg_leaf(tape, 2, (ptrdiff_t[]){3, 1}), *weights = mg_constant(tape, 2, (ptrdiff_t[]){2, 1});
     weights->data[0] = (mg_real)0.2;
     weights->data[1] = (mg_real)0.3;
@@ -37,7 +37,7 @@ static void a_repeated_index_adds_up(void **state) {
 static void depth_is_no_limit(void **state) {
     (void)state;
     enum { DEPTH = 200000 };
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape = new_tape();
     for (int round = 0; round < 2; round++) {
         mg_tensor *x = number(tape, 1), *y = x;
         for (int i = 0; i < DEPTH; i++) y = mg_add(tape, y, x);
@@ -51,7 +51,7 @@ static void depth_is_no_limit(void **state) {
 
 static void leaves_accumulate_and_interior_tensors_start_over(void **state) {
     (void)state;
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape = new_tape();
     mg_tensor *x = number(tape, 3), *y = mg_mul(tape, x, x), *loss = mg_scale(tape, y, 2);
     for (int call = 1; call <= 3; call++) {
         mg_backward(tape, loss);
@@ -63,7 +63,7 @@ static void leaves_accumulate_and_interior_tensors_start_over(void **state) {
 
 static void only_what_the_loss_depends_on_gets_a_gradient(void **state) {
     (void)state;
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape = new_tape();
     mg_tensor *x = number(tape, 3), *aside = mg_exp(tape, x), *data = mg_constant(tape, 0, NULL);
     mg_backward(tape, mg_add(tape, mg_mul(tape, x, data), x));
     assert_close(x->grad[0], 1, 0);
@@ -103,7 +103,7 @@ static double step(mg_tape *tape) {
 
 static void a_step_after_the_first_allocates_nothing(void **state) {
     (void)state;
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape = new_tape();
     double first = step(tape);
     size_t requests = mg_allocation_count();
     for (int i = 0; i < 3; i++) assert_true(step(tape) == first); /* and is the same, bit for bit */
@@ -113,7 +113,7 @@ static void a_step_after_the_first_allocates_nothing(void **state) {
 
 static void results_do_not_depend_on_the_number_of_threads(void **state) {
     (void)state;
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape = new_tape();
     mg_set_threads(1);
     double one = step(tape);
     for (int threads = 2; threads <= 5; threads++) {

@@ -131,8 +131,7 @@ static void test_a_long_prompt_of_a_deep_model(void **state) {
     config.vocab_size = 33;
     mg_gpt *gpt;
     mg_generator *cached, *plain;
-    assert_ok(mg_gpt_new(&gpt, &config, false, &fixture_error));
-    mg_gpt_init(gpt, 1);
+    assert_ok(mg_gpt_new(&gpt, &config, 1, &fixture_error));
     assert_ok(mg_generator_new(&cached, gpt, 33, true, &fixture_error));
     assert_ok(mg_generator_new(&plain, gpt, 33, false, &fixture_error));
     int ids[LENGTH];

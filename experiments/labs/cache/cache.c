@@ -14,7 +14,8 @@
 enum { LEAST_CONTEXT = 16, MOST_LOGITS = 1 << 22, FEW_TOKENS = 32 /* of a large model */ };
 
 mg_tape *lab_cache_tape(void) {
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape;
+    mg_tape_new(&tape, NULL);
     MG_CHECK(tape, "no memory for a tape");
     mg_tape_record(tape, false);
     return tape;

@@ -194,9 +194,9 @@ mg_status lab_cache_cost(mg_lab *lab, lab_subject *subject, mg_error *error) {
         mg_gpt_config config = mg_gpt_defaults();
         config.block_size = 1024;
         config.vocab_size = 64;
-        mg_status status = mg_gpt_new(&untrained, &config, false, error);
+        mg_status status = mg_gpt_new_zeros(&untrained, &config, false, error);
         if (status) return status;
-        mg_gpt_init(untrained, lab_asked(lab)->seed);
+        mg_gpt_randomize(untrained, lab_asked(lab)->seed);
         char words[128];
         mg_model_words(&config, words, sizeof words);
         lab_setting(lab, "model whose cost is taken", "%s, untrained", words);

@@ -121,7 +121,8 @@ static void measure_all(mg_lab *lab, mg_gpt *gpt, const lab_text_set *texts, map
     ptrdiff_t n = n_heads(m), area = (ptrdiff_t)m->T * m->T;
     double *distance = lab_numbers(lab, n * texts->n), *entropy = lab_numbers(lab, n * texts->n);
     double *first = lab_numbers(lab, n * texts->n);
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape;
+    mg_tape_new(&tape, NULL);
     MG_CHECK(tape, "no memory for a tape");
     mg_tape_record(tape, false);
     for (int text = 0; text < texts->n; text++) {

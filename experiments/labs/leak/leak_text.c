@@ -119,7 +119,8 @@ static double judged_loss(mg_lab *lab, mg_gpt *judge, const mg_corpus *corpus, c
     int T = (int)w->first;
     int *ids = mg_arena_alloc(lab->arena, (size_t)T, sizeof(int), "a judged text");
     double sum = 0;
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape;
+    mg_tape_new(&tape, NULL);
     MG_CHECK(tape, "no memory for a tape");
     mg_tape_record(tape, false);
     for (int sample = 0; sample < SAMPLES; sample++) {

@@ -17,7 +17,8 @@ typedef struct maps {
 static mg_real *capture(mg_lab *lab, const maps *m, mg_gpt *gpt, const int *ids, bool scores) {
     size_t n = (size_t)m->layers * (size_t)m->heads * (size_t)m->T * (size_t)m->T;
     mg_real *map = mg_arena_alloc(lab->arena, n, sizeof *map, "maps of a model");
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape;
+    mg_tape_new(&tape, NULL);
     MG_CHECK(tape, "no memory for a tape");
     mg_tape_record(tape, false);
     mg_gpt_capture capture = {0};

@@ -32,7 +32,7 @@ typedef struct variant {
     int n_head;
     bool output_projection, mlp, placed_values; /* the last: positions are in the values too */
 
-    mg_params params;
+    mg_params *params;
     double curve[CURVE];                       /* training loss, means over steps/CURVE steps */
     lab_mean loss, question[QUESTIONS], right; /* right: share of the questions */
 } variant;
@@ -59,9 +59,9 @@ static int specs_of(const variant *v, mg_param_spec *specs) {
 static mg_status init(const mg_lab *lab, variant *v, mg_error *error) {
     mg_param_spec specs[8];
     int n = specs_of(v, specs);
-    mg_status status = mg_params_init(&v->params, n, specs, true, error);
+    mg_status status = mg_params_new(&v->params, n, specs, true, error);
     for (int i = 0; i < n && !status; i++) {
-        mg_tensor *x = &v->params.param[i].tensor;
+        mg_tensor *x = &v->params->param[i].tensor;
         double std = i < 2 ? sqrt(0.5) : 1 / sqrt((double)x->dim[0]);
         mg_rng rng = {lab_asked(lab)->seed, MG_STREAM_LAB, 100 + (uint32_t)i};
         for (ptrdiff_t k = 0; k < mg_size(x); k++) x->data[k] = (mg_real)(std * mg_rng_normal(rng, (uint64_t)k));
@@ -70,7 +70,7 @@ static mg_status init(const mg_lab *lab, variant *v, mg_error *error) {
 }
 
 static mg_tensor *parameter(variant *v, const char *name) {
-    return &mg_params_find(&v->params, name)->tensor;
+    return &mg_params_find(v->params, name)->tensor;
 }
 
 /* ids (B,T) to logits (B,T,QUESTIONS,M). maps: (B, n_head, T, T) or NULL. */
@@ -113,11 +113,12 @@ enum { TRAINING = 1000, EVALUATION = 1000000 }; /* streams of batches */
 static mg_status train(mg_lab *lab, variant *v, int steps, mg_error *error) {
     mg_status status = init(lab, v, error);
     if (status) return status;
-    mg_adamw adamw;
-    status = mg_adamw_init(&adamw, &v->params, 0.9, 0.99, 0, error);
+    mg_adamw *adamw;
+    status = mg_adamw_new(&adamw, v->params, 0.9, 0.99, 0, error);
     if (status) return status;
     mg_lr_schedule schedule = {.lr = 3e-3, .min_lr = 3e-4, .warmup_iters = 20, .decay_iters = steps};
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape;
+    mg_tape_new(&tape, NULL);
     MG_CHECK(tape, "no memory for a tape");
     for (int step = 0; step < steps && !status; step++) {
         batch b;
@@ -125,12 +126,12 @@ static mg_status train(mg_lab *lab, variant *v, int steps, mg_error *error) {
         mg_tensor *loss = mg_cross_entropy(tape, forward(v, tape, b.ids, NULL), b.targets, -1, NULL);
         mg_backward(tape, loss);
         v->curve[step * CURVE / steps] += (double)loss->data[0] * CURVE / steps;
-        mg_adamw_step(&adamw, &v->params, mg_lr_at(&schedule, step), mg_clip_scale(mg_params_grad_norm(&v->params), 1));
+        mg_adamw_step(adamw, v->params, mg_lr_at(&schedule, step), mg_clip_scale(mg_params_grad_norm(v->params), 1));
         mg_tape_reset(tape);
         status = lab_interrupted(lab, error);
     }
     mg_tape_free(tape);
-    mg_adamw_free(&adamw);
+    mg_adamw_free(adamw);
     return status;
 }
 
@@ -149,7 +150,8 @@ static double share_right(const mg_real *logits, const int *targets) {
 
 static void evaluate(const mg_lab *lab, variant *v) {
     double loss[EVALUATIONS], right[EVALUATIONS], question[QUESTIONS][EVALUATIONS] = {{0}};
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape;
+    mg_tape_new(&tape, NULL);
     MG_CHECK(tape, "no memory for a tape");
     mg_tape_record(tape, false);
     for (int i = 0; i < EVALUATIONS; i++) {
@@ -193,7 +195,7 @@ static void show_table(mg_lab *lab, variant *v) {
     lab_table *table = lab_table_begin(lab, "variants", "At the end",
                                        "heads\tparameters\tloss\t± s.e.\t1 back\t3 back\tright, %\t± s.e.");
     for (int i = 0; i < N_VARIANTS; i++)
-        lab_table_row(table, "%s\t%td\t%.4f\t%.4f\t%.4f\t%.4f\t%.2f\t%.2f", v[i].name, mg_params_count(&v[i].params),
+        lab_table_row(table, "%s\t%td\t%.4f\t%.4f\t%.4f\t%.4f\t%.2f\t%.2f", v[i].name, mg_params_count(v[i].params),
                       v[i].loss.mean, v[i].loss.error, v[i].question[0].mean, v[i].question[1].mean,
                       100 * v[i].right.mean, 100 * v[i].right.error);
     lab_table_end(table,
@@ -207,7 +209,8 @@ static void show_table(mg_lab *lab, variant *v) {
 static void show_maps(mg_lab *lab, variant *one, variant *two) {
     batch b;
     draw(lab, EVALUATION, 0, &b);
-    mg_tape *tape = mg_tape_new(NULL);
+    mg_tape *tape;
+    mg_tape_new(&tape, NULL);
     MG_CHECK(tape, "no memory for a tape");
     mg_tape_record(tape, false);
     mg_real *maps = mg_tape_alloc(tape, (size_t)2 * B * T * T, sizeof *maps, "maps");
@@ -231,8 +234,8 @@ static void show_maps(mg_lab *lab, variant *one, variant *two) {
 static void check(mg_lab *lab, variant *v) {
     long more = 0;
     for (int i = 1; i < 3; i++) {
-        more += labs((long)(mg_params_count(&v[i].params) - mg_params_count(&v[ONE].params)));
-        more += labs((long)(mg_params_count(&v[ONE_BARE + i].params) - mg_params_count(&v[ONE_BARE].params)));
+        more += labs((long)(mg_params_count(v[i].params) - mg_params_count(v[ONE].params)));
+        more += labs((long)(mg_params_count(v[ONE_BARE + i].params) - mg_params_count(v[ONE_BARE].params)));
     }
     lab_check_count(lab, "parameters in which one, two and four heads differ", more, 0, "");
     lab_check_at_most(lab, "one head: answers that are right, against 78.1 % (and 3 s.e.)", 100 * v[ONE].right.mean,
@@ -293,6 +296,6 @@ mg_status lab_multihead_task(mg_lab *lab, mg_error *error) {
         if (!status) evaluate(lab, &v[i]);
     }
     if (!status) show_all(lab, v, steps);
-    for (int i = 0; i < N_VARIANTS; i++) mg_params_free(&v[i].params);
+    for (int i = 0; i < N_VARIANTS; i++) mg_params_free(v[i].params);
     return status;
 }
