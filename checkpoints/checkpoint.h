@@ -40,6 +40,7 @@ MG_API mg_status mg_checkpoint_save(const char *path, const mg_checkpoint *check
 MG_API mg_status mg_checkpoint_load(const char *path, bool trainable, mg_checkpoint *checkpoint, mg_error *error);
 MG_API void mg_checkpoint_free(mg_checkpoint *checkpoint);
 
+/* ---- Not installed: between maskgrad's own files ---- */
 /* What a checkpoint says about itself, without its parameters. */
 typedef struct mg_checkpoint_info {
     int format_version;
@@ -54,9 +55,8 @@ typedef struct mg_checkpoint_info {
     mg_tokenizer_kind tokenizer_kind;
 } mg_checkpoint_info;
 /* Reads and checks all but the datasets' content; the seal, if there is one, covers that too. Errors as of load. */
-MG_API mg_status mg_checkpoint_describe(const char *path, mg_checkpoint_info *info, mg_error *error);
-
+mg_status mg_checkpoint_describe(const char *path, mg_checkpoint_info *info, mg_error *error);
 /* A checkpoint as users name it: its file, or the run folder it is in. `path` has room for the longer one. */
-MG_API void mg_checkpoint_path(const char *asked, char *path, size_t size);
+void mg_checkpoint_path(const char *asked, char *path, size_t size);
 
 #endif

@@ -31,15 +31,17 @@ typedef struct mg_import_options {
 MG_API mg_status mg_gpt2_import(const char *folder, const mg_import_options *options, mg_checkpoint *checkpoint,
                                 mg_error *error);
 
+/* ---- Not installed: between maskgrad's own files ---- */
 /* What a model computes, in short: a matrix read transposed, or a layer out of place, passes every check of shapes and
  * shows here. */
 enum { MG_FINGERPRINT_IDS = 8, MG_FINGERPRINT_LOGITS = 4 };
+
 typedef struct mg_fingerprint {
     int n_ids, ids[MG_FINGERPRINT_IDS]; /* the prompt */
     uint64_t hash;                      /* FNV-1a of the bits of all logits; of one build and one BLAS kernel */
     int n_logits;
     double logits[MG_FINGERPRINT_LOGITS]; /* of the first ids, behind the whole prompt */
 } mg_fingerprint;
-MG_API mg_status mg_gpt_fingerprint(mg_gpt *gpt, mg_fingerprint *fingerprint, mg_error *error);
+mg_status mg_gpt_fingerprint(mg_gpt *gpt, mg_fingerprint *fingerprint, mg_error *error);
 
 #endif

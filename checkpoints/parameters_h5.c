@@ -8,11 +8,23 @@ mg_h5_path mg_h5_member(const char *group, const char *name) {
     return path;
 }
 
+/* A file's datasets have a dimension at least: a scalar is one of one element. */
+typedef struct shape {
+    int ndim;
+    const ptrdiff_t *dim;
+} shape;
+
+static shape stored(int ndim, const ptrdiff_t *dim) {
+    static const ptrdiff_t one = 1;
+    return ndim == 0 ? (shape){1, &one} : (shape){ndim, dim};
+}
+
 mg_status mg_parameters_h5_write(const mg_h5 *h5, const char *group, const mg_params *params, const mg_real *block) {
     mg_status status = mg_h5_write_group(h5, group);
     for (int i = 0; i < params->n && status == MG_OK; i++) {
         const mg_param *p = &params->param[i];
-        status = mg_h5_write_data(h5, mg_h5_member(group, p->name).text, MG_H5_FLOAT32, p->tensor.ndim, p->tensor.dim,
+        shape s = stored(p->tensor.ndim, p->tensor.dim);
+        status = mg_h5_write_data(h5, mg_h5_member(group, p->name).text, MG_H5_FLOAT32, s.ndim, s.dim,
                                   block + p->offset);
     }
     return status;
@@ -34,7 +46,8 @@ static mg_status finish(batch *b) {
 
 static mg_status add(batch *b, const char *group, const char *name, int ndim, const ptrdiff_t *dim, mg_real *to) {
     b->path[b->n] = mg_h5_member(group, name);
-    b->data[b->n] = (mg_h5_data){b->path[b->n].text, MG_H5_FLOAT32, ndim, dim, to};
+    shape s = stored(ndim, dim);
+    b->data[b->n] = (mg_h5_data){b->path[b->n].text, MG_H5_FLOAT32, s.ndim, s.dim, to};
     return ++b->n < MG_H5_AT_ONCE ? MG_OK : finish(b);
 }
 

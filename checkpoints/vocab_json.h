@@ -8,6 +8,6 @@
 
 /* MG_OK if the file holds exactly the tokens of this tokenizer, of the kind GPT2, with the same ids; else
  * MG_ERR_FORMAT with the first token (in the order of ids) on which they differ. */
-MG_API mg_status mg_vocab_json_check(const char *path, const mg_tokenizer *tokenizer, mg_error *error);
+mg_status mg_vocab_json_check(const char *path, const mg_tokenizer *tokenizer, mg_error *error);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "adamw.h"
 #include "gpt.h"
+#include "operation.h"
 
 /* One way to spend time, measured. */
 typedef struct bench_phase {

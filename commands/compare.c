@@ -73,13 +73,13 @@ static unit unit_of(const mg_run_record *records, int n) {
 
 /* A loss in nats a token as bits a character, which are the same for all tokens; NaN where the run does not tell. */
 static double bits_a_character(const mg_run_record *record, const mg_run_log_row *row) {
-    double characters = mg_run_json_characters_a_token(record->json);
+    double characters = mg_run_json_characters_per_token(record->json);
     return row && characters > 0 ? row->loss / characters / log(2) : NAN;
 }
 
 static void print_units(const mg_run_record *records, int n, unit found) {
     bool told = true;
-    for (int i = 0; i < n; i++) told = told && mg_run_json_characters_a_token(records[i].json) > 0;
+    for (int i = 0; i < n; i++) told = told && mg_run_json_characters_per_token(records[i].json) > 0;
     mg_print_wrapped(stdout, mg_columns(stdout), "", "  ",
                      "train: the last step's windows; val: mean over the windows of an evaluation; nats a token");
     if (found == OTHER_TOKENS)

@@ -7,14 +7,14 @@
 #include <stdio.h>
 #include <unistd.h>
 
-mg_progress mg_progress_begin(int64_t first, int64_t total, int64_t tokens_a_step) {
+mg_progress mg_progress_begin(int64_t first, int64_t total, int64_t tokens_per_step) {
     double now = mg_seconds();
     return (mg_progress){.live = isatty(STDERR_FILENO) == 1,
                          .first = first,
                          .total = total,
                          .begun = now,
                          .last = now,
-                         .tokens_a_step = tokens_a_step};
+                         .tokens_per_step = tokens_per_step};
 }
 
 static void format_duration(double seconds, char *text, size_t size) {
@@ -47,7 +47,7 @@ void mg_progress_step(mg_progress *p, int64_t done, double loss) {
     char left[32];
     format_duration(a_step * (double)(p->total - done), left, sizeof left);
     char text[128];
-    snprintf(text, sizeof text, "loss %.4f  %.0f tokens/s  %s left", loss, (double)p->tokens_a_step / a_step, left);
+    snprintf(text, sizeof text, "loss %.4f  %.0f tokens/s  %s left", loss, (double)p->tokens_per_step / a_step, left);
     show(p, done, text);
 }
 

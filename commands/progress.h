@@ -10,10 +10,10 @@ typedef struct mg_progress {
     bool shown;           /* a live line stands there now */
     int64_t first, total; /* steps: done before this process, and in all */
     double begun, last;   /* seconds of the monotonic clock */
-    int64_t tokens_a_step;
+    int64_t tokens_per_step;
 } mg_progress;
 
-mg_progress mg_progress_begin(int64_t first, int64_t total, int64_t tokens_a_step);
+mg_progress mg_progress_begin(int64_t first, int64_t total, int64_t tokens_per_step);
 /* `done` steps are done; the last had this loss. Shows something at most ten times a second, or every ten seconds. */
 void mg_progress_step(mg_progress *progress, int64_t done, double loss);
 /* What is done between two steps, if it may take long: shown at once on a terminal, and elsewhere before the first

@@ -27,7 +27,7 @@ static ptrdiff_t characters(const char *bytes, size_t n) {
     return count;
 }
 
-double mg_corpus_characters_a_token(const mg_corpus *corpus, mg_split split) {
+double mg_corpus_characters_per_token(const mg_corpus *corpus, mg_split split) {
     part p = part_of(corpus, split);
     ptrdiff_t n = 0;
     for (ptrdiff_t i = p.begin; i < p.begin + p.n; i++) {

@@ -14,10 +14,10 @@ typedef struct mg_byte_alphabet {
     int byte_of_character[0x144]; /* -1: stands for no byte */
 } mg_byte_alphabet;
 
-MG_API void mg_byte_alphabet_fill(mg_byte_alphabet *alphabet);
+void mg_byte_alphabet_fill(mg_byte_alphabet *alphabet);
 /* The byte that the UTF-8 character at `text` stands for, or -1. `length` is as mg_utf8_next gives it. */
-MG_API int mg_byte_alphabet_read(const mg_byte_alphabet *alphabet, const char *text, int length);
+int mg_byte_alphabet_read(const mg_byte_alphabet *alphabet, const char *text, int length);
 /* Write n bytes as characters; `spelled` holds 2 n. Returns how many bytes were written; no 0 is added. */
-MG_API size_t mg_byte_alphabet_spell(const mg_byte_alphabet *alphabet, const char *bytes, size_t n, char *spelled);
+size_t mg_byte_alphabet_spell(const mg_byte_alphabet *alphabet, const char *bytes, size_t n, char *spelled);
 
 #endif

@@ -33,23 +33,26 @@ typedef struct mg_corpus {
  * to be characters or the like is spelled out as text, and its corpus has no grammar. Errors name the file. */
 MG_API mg_status mg_corpus_load(mg_corpus **corpus, const mg_data_options *options, mg_error *error);
 MG_API void mg_corpus_free(mg_corpus *corpus);
-/* The tokens that a split's windows are taken from, and how many; without validation tokens, validation reads the
- * training tokens. */
-MG_API const int *mg_corpus_ids(const mg_corpus *corpus, mg_split split);
-MG_API ptrdiff_t mg_corpus_tokens(const mg_corpus *corpus, mg_split split);
-/* How many characters a token of the split stands for, on average, with the blanks between words: what a loss in nats a
- * token is divided by, to compare it with that of other tokens. */
-MG_API double mg_corpus_characters_a_token(const mg_corpus *corpus, mg_split split);
-/* Whether each split holds at least one window of block_size inputs and their targets (block_size + 1 tokens); if not,
- * MG_ERR_INPUT with the split, its length and the length needed. */
-MG_API mg_status mg_corpus_check(const mg_corpus *corpus, ptrdiff_t block_size, mg_error *error);
 
 /* B windows of T inputs and their targets, target = the next token (this is where the shift happens, once). Offsets are
  * drawn uniformly among all windows of the split: a function of (rng). ids and targets hold B*T. */
 MG_API void mg_corpus_batch(const mg_corpus *corpus, mg_split split, mg_rng rng, ptrdiff_t B, ptrdiff_t T, int *ids,
                             int *targets);
-/* The same from window `first` of the draw on: window k is a function of (rng, k), however a draw is cut into batches. */
-MG_API void mg_corpus_windows(const mg_corpus *corpus, mg_split split, mg_rng rng, ptrdiff_t first, ptrdiff_t B,
-                              ptrdiff_t T, int *ids, int *targets);
+
+/* ---- Not installed: between maskgrad's own files ---- */
+ptrdiff_t mg_corpus_tokens(const mg_corpus *corpus, mg_split split);
+/* How many characters a token of the split stands for, on average, with the blanks between words: what a loss in nats a
+ * token is divided by, to compare it with that of other tokens. */
+double mg_corpus_characters_per_token(const mg_corpus *corpus, mg_split split);
+/* Whether each split holds at least one window of block_size inputs and their targets (block_size + 1 tokens); if not,
+ * MG_ERR_INPUT with the split, its length and the length needed. */
+mg_status mg_corpus_check(const mg_corpus *corpus, ptrdiff_t block_size, mg_error *error);
+/* The same from window `first` of the draw on: window k is a function of (rng, k), however a draw is cut into batches.
+ */
+void mg_corpus_windows(const mg_corpus *corpus, mg_split split, mg_rng rng, ptrdiff_t first, ptrdiff_t B, ptrdiff_t T,
+                       int *ids, int *targets);
+/* The tokens that a split's windows are taken from, and how many; without validation tokens, validation reads the
+ * training tokens. */
+const int *mg_corpus_ids(const mg_corpus *corpus, mg_split split);
 
 #endif

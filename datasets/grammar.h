@@ -10,34 +10,11 @@
 
 typedef struct mg_grammar mg_grammar;
 
-/* The start is the state of the first row. Refused, with the row or the state: a missing column, a weight that is not a
- * positive number, a state that no row defines, a state that cannot return to the start or be reached from it, an
- * invalid or empty word, a word with white space. */
-MG_API mg_status mg_grammar_load(mg_grammar **grammar, const char *path, mg_error *error);
-MG_API mg_status mg_grammar_parse(mg_grammar **grammar, const char *csv, size_t length, const char *name,
-                                  mg_error *error);
-MG_API void mg_grammar_free(mg_grammar *grammar);
-MG_API int mg_grammar_states(const mg_grammar *grammar);
-MG_API int mg_grammar_words(const mg_grammar *grammar);
-MG_API const char *mg_grammar_word(const mg_grammar *grammar, int id); /* words are numbered in order of appearance */
-
-/* The fewest words from the start to its next visit, at least 1. */
-MG_API int mg_grammar_shortest_sentence(const mg_grammar *grammar);
-
-/* n words of an endless walk from the start state; word i is a function of (seed, words before it). */
-MG_API void mg_grammar_sample(const mg_grammar *grammar, uint64_t seed, int *ids, ptrdiff_t n);
-
 /* The entropy rate in nats per word: the loss of a predictor that knows the whole past. *is_exact if state and word
  * determine the next state (then it is the stationary mean of the state's entropy) or if only so many beliefs about the
  * state can arise that they can be listed; else it is the mean over a walk of up to a million words. */
 MG_API mg_status mg_grammar_entropy_rate(const mg_grammar *grammar, double *rate, bool *is_exact, mg_error *error);
 
-/* The Bayes-optimal predictor on one window of T inputs and its T targets: loss[t] = −log P(targets[t] | ids[0..t]) by
- * the forward filter over states, started from the stationary distribution. Nothing that sees no future beats it on
- * average. Infinite where the grammar forbids the target; after that, the belief is what the forbidden word says of the
- * state on its own. */
-MG_API void mg_grammar_bayes_loss(const mg_grammar *grammar, const int *ids, const int *targets, ptrdiff_t T,
-                                  double *loss);
 /* Its expectation for t = 0 … T-1 into floor[0 … T-1], by enumeration of the beliefs that can arise (is_exact), or,
  * when these are too many, by the mean over sampled windows: fewer of them the larger the grammar, so that it takes
  * some seconds at most. *standard_error is one number, that of the mean of floor over the window (0 when exact). */
@@ -55,5 +32,25 @@ typedef struct mg_grammar_score {
  * unfinished last sentence counts only if it is already impossible. An id that is no word is an impossible word. */
 MG_API void mg_grammar_judge(const mg_grammar *grammar, const int *ids, ptrdiff_t n, bool from_start,
                              mg_grammar_score *score);
+
+/* ---- Not installed: between maskgrad's own files ---- */
+/* The start is the state of the first row. Refused, with the row or the state: a missing column, a weight that is not a
+ * positive number, a state that no row defines, a state that cannot return to the start or be reached from it, an
+ * invalid or empty word, a word with white space. */
+mg_status mg_grammar_load(mg_grammar **grammar, const char *path, mg_error *error);
+mg_status mg_grammar_parse(mg_grammar **grammar, const char *csv, size_t length, const char *name, mg_error *error);
+void mg_grammar_free(mg_grammar *grammar);
+int mg_grammar_states(const mg_grammar *grammar);
+int mg_grammar_words(const mg_grammar *grammar);
+const char *mg_grammar_word(const mg_grammar *grammar, int id); /* words are numbered in order of appearance */
+/* The fewest words from the start to its next visit, at least 1. */
+int mg_grammar_shortest_sentence(const mg_grammar *grammar);
+/* n words of an endless walk from the start state; word i is a function of (seed, words before it). */
+void mg_grammar_sample(const mg_grammar *grammar, uint64_t seed, int *ids, ptrdiff_t n);
+/* The Bayes-optimal predictor on one window of T inputs and its T targets: loss[t] = −log P(targets[t] | ids[0..t]) by
+ * the forward filter over states, started from the stationary distribution. Nothing that sees no future beats it on
+ * average. Infinite where the grammar forbids the target; after that, the belief is what the forbidden word says of the
+ * state on its own. */
+void mg_grammar_bayes_loss(const mg_grammar *grammar, const int *ids, const int *targets, ptrdiff_t T, double *loss);
 
 #endif

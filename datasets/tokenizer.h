@@ -21,19 +21,12 @@ typedef struct mg_token {
 
 typedef struct mg_tokenizer mg_tokenizer;
 
-/* From a list of distinct tokens, id = index. For GPT2 the merges make the vocabulary: see bpe.h. */
-MG_API mg_status mg_tokenizer_new(mg_tokenizer **tokenizer, mg_tokenizer_kind kind, int n_tokens,
-                                  const mg_token *tokens, mg_error *error);
 /* The vocabulary that a text needs, sorted by bytes. CHAR and WORD only. Invalid UTF-8 is an error with its offset. */
 MG_API mg_status mg_tokenizer_from_text(mg_tokenizer **tokenizer, mg_tokenizer_kind kind, const char *text,
                                         size_t length, mg_error *error);
 MG_API void mg_tokenizer_free(mg_tokenizer *tokenizer);
 
-MG_API mg_tokenizer_kind mg_tokenizer_get_kind(const mg_tokenizer *tokenizer);
-MG_API const char *mg_tokenizer_kind_name(mg_tokenizer_kind kind); /* "char", "word", "grammar", "gpt2", "none" */
-MG_API mg_status mg_tokenizer_kind_parse(mg_tokenizer_kind *kind, const char *name, mg_error *error);
 MG_API int mg_tokenizer_size(const mg_tokenizer *tokenizer);
-MG_API mg_token mg_tokenizer_token(const mg_tokenizer *tokenizer, int id);
 
 /* ids is allocated (free with mg_free). A piece that is not in the vocabulary is MG_ERR_INPUT with the piece and its
  * byte offset. decode(encode(text)) = text for every text that encodes (GRAMMAR: up to white space). */
@@ -42,11 +35,19 @@ MG_API mg_status mg_tokenizer_encode(const mg_tokenizer *tokenizer, const char *
 /* bytes is allocated and 0-terminated; an id out of range is MG_ERR_INPUT. */
 MG_API mg_status mg_tokenizer_decode(const mg_tokenizer *tokenizer, const int *ids, size_t n_ids, char **bytes,
                                      size_t *length, mg_error *error);
-/* What to print between the text so far and this token: " " for a grammar's words (none before the first), else "". */
-MG_API const char *mg_tokenizer_separator(const mg_tokenizer *tokenizer, int previous_id, int id);
 
+/* ---- Not installed: between maskgrad's own files ---- */
+/* From a list of distinct tokens, id = index. For GPT2 the merges make the vocabulary: see bpe.h. */
+mg_status mg_tokenizer_new(mg_tokenizer **tokenizer, mg_tokenizer_kind kind, int n_tokens, const mg_token *tokens,
+                           mg_error *error);
+mg_tokenizer_kind mg_tokenizer_get_kind(const mg_tokenizer *tokenizer);
+const char *mg_tokenizer_kind_name(mg_tokenizer_kind kind); /* "char", "word", "grammar", "gpt2", "none" */
+mg_status mg_tokenizer_kind_parse(mg_tokenizer_kind *kind, const char *name, mg_error *error);
+/* What to print between the text so far and this token: " " for a grammar's words (none before the first), else "". */
+const char *mg_tokenizer_separator(const mg_tokenizer *tokenizer, int previous_id, int id);
 /* The id after which a text begins when there is no prompt: GPT-2's end of text, the "." of a grammar, a line feed, or
  * else id 0. */
-MG_API int mg_tokenizer_start_id(const mg_tokenizer *tokenizer);
+int mg_tokenizer_start_id(const mg_tokenizer *tokenizer);
+mg_token mg_tokenizer_token(const mg_tokenizer *tokenizer, int id);
 
 #endif

@@ -40,11 +40,7 @@ static void print_map(const mg_tensor *weights, const mg_tensor *hidden) {
 int main(void) {
     mg_error error;
     mg_tape *tape;
-    mg_tape_new(&tape, &error);
-    if (!tape) {
-        fprintf(stderr, "%s\n", error.message);
-        return 1;
-    }
+    if (mg_tape_new(&tape, &error)) return fprintf(stderr, "%s\n", error.message), 1;
     mg_tensor *qkv = normal(tape, 3 * D); /* queries, keys and values side by side */
     mg_tensor *q = mg_slice(tape, qkv, 1, 0, D);
     mg_tensor *k = mg_slice(tape, qkv, 1, D, 2 * D);

@@ -13,12 +13,8 @@ static mg_tensor *predict(mg_tape *tape, mg_params *p, mg_tensor *x) {
 }
 
 static double train_step(mg_tape *tape, mg_params *p, mg_adamw *adamw, const mg_real *curve_x, const mg_real *curve_y) {
-    mg_tensor *x = mg_constant(tape, 2, (ptrdiff_t[]){POINTS, 1});
-    mg_tensor *y = mg_constant(tape, 2, (ptrdiff_t[]){POINTS, 1});
-    for (int i = 0; i < POINTS; i++) {
-        x->data[i] = curve_x[i];
-        y->data[i] = curve_y[i];
-    }
+    mg_tensor *x = mg_values(tape, 2, (ptrdiff_t[]){POINTS, 1}, curve_x);
+    mg_tensor *y = mg_values(tape, 2, (ptrdiff_t[]){POINTS, 1}, curve_y);
     mg_tensor *error = mg_sub(tape, predict(tape, p, x), y);
     mg_tensor *loss = mg_mean(tape, mg_mul(tape, error, error), MG_ALL_AXES);
     mg_backward(tape, loss);
@@ -34,12 +30,9 @@ int main(void) {
     mg_params *params;
     mg_adamw *adamw;
     mg_tape *tape;
-    mg_tape_new(&tape, &error);
-    if (!tape || mg_params_new(&params, 4, specs, true, &error) != MG_OK ||
-        mg_adamw_new(&adamw, params, 0.9, 0.999, 0, &error) != MG_OK) {
-        fprintf(stderr, "%s\n", error.message);
-        return 1;
-    }
+    if (mg_tape_new(&tape, &error) || mg_params_new(&params, 4, specs, true, &error) ||
+        mg_adamw_new(&adamw, params, 0.9, 0.999, 0, &error))
+        return fprintf(stderr, "%s\n", error.message), 1;
     for (int i = 0; i < params->n; i++)
         for (ptrdiff_t k = 0; k < mg_size(&params->param[i].tensor); k++)
             params->param[i].tensor.data[k] = (mg_real)mg_rng_normal((mg_rng){1, MG_STREAM_INIT, (uint32_t)i},

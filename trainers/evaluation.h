@@ -31,12 +31,12 @@ MG_API mg_status mg_evaluate(mg_gpt *gpt, mg_tape *tape, const mg_corpus *corpus
                              ptrdiff_t batch_size, uint64_t seed, const mg_stop *stop, mg_evaluation *evaluation,
                              mg_error *error);
 MG_API void mg_evaluation_free(mg_evaluation *evaluation);
-/* `position,loss,floor`, a row a position; floor is empty where the source is unknown. MG_ERR_IO if `out` refuses. */
-MG_API mg_status mg_evaluation_print(const mg_evaluation *evaluation, FILE *out);
 
+/* ---- Not installed: between maskgrad's own files ---- */
+/* `position,loss,floor`, a row a position; floor is empty where the source is unknown. MG_ERR_IO if `out` refuses. */
+mg_status mg_evaluation_print(const mg_evaluation *evaluation, FILE *out);
 /* The alarm: what a loss says about the run. NULL if it is plausible; else a sentence with the likely cause (mask,
  * shift or data), in `text`. A model below the floor sees its labels; one above ln V has learned nothing. */
-MG_API const char *mg_evaluation_alarm(const mg_evaluation *evaluation, const mg_gpt_config *config, char *text,
-                                       size_t size);
+const char *mg_evaluation_alarm(const mg_evaluation *evaluation, const mg_gpt_config *config, char *text, size_t size);
 
 #endif

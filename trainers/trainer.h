@@ -29,8 +29,6 @@ typedef struct mg_train_options {
 
 /* nanoGPT's, at the size of a toy; one table in trainer.c. */
 MG_API mg_train_options mg_train_defaults(void);
-/* Put numbers in the places of "NaN: lr / 10" and "-1: max_iters". */
-MG_API void mg_train_options_resolve(mg_train_options *options);
 
 typedef struct mg_step {
     int64_t step; /* which one: how many were done before it */
@@ -64,18 +62,22 @@ MG_API mg_status mg_trainer_evaluate(mg_trainer *trainer, mg_split split, int n_
 
 MG_API mg_gpt *mg_trainer_model(mg_trainer *trainer);
 MG_API const mg_train_options *mg_trainer_options(const mg_trainer *trainer); /* resolved, with the vocabulary's size */
-/* The windows of the step that was done last: batch_size * grad_accum * block_size ids and their targets. */
-MG_API void mg_trainer_batch(const mg_trainer *trainer, const int **ids, const int **targets);
-/* Remember a validation loss; the lowest goes into checkpoints. */
-MG_API void mg_trainer_note_loss(mg_trainer *trainer, double validation_loss);
 
 /* What a checkpoint holds. It borrows from the trainer: save it, do not free it. */
 MG_API mg_checkpoint mg_trainer_checkpoint(mg_trainer *trainer);
 /* Go on where the checkpoint was made: its weights, moments and step. MG_ERR_INPUT if the two are not the same run,
  * with what differs. */
 MG_API mg_status mg_trainer_restore(mg_trainer *trainer, const mg_checkpoint *checkpoint, mg_error *error);
+
+/* ---- Not installed: between maskgrad's own files ---- */
+/* Put numbers in the places of "NaN: lr / 10" and "-1: max_iters". */
+void mg_train_options_resolve(mg_train_options *options);
+/* The windows of the step that was done last: batch_size * grad_accum * block_size ids and their targets. */
+void mg_trainer_batch(const mg_trainer *trainer, const int **ids, const int **targets);
+/* Remember a validation loss; the lowest goes into checkpoints. */
+void mg_trainer_note_loss(mg_trainer *trainer, double validation_loss);
 /* Start from its weights alone, at step 0. MG_ERR_INPUT if the shapes differ, MG_ERR_FORMAT if a
  * weight is not finite. */
-MG_API mg_status mg_trainer_take_weights(mg_trainer *trainer, const mg_checkpoint *checkpoint, mg_error *error);
+mg_status mg_trainer_take_weights(mg_trainer *trainer, const mg_checkpoint *checkpoint, mg_error *error);
 
 #endif

@@ -4,6 +4,7 @@
  * a checkpoint), then how flat a row is when keys get longer. */
 #include "labs.h"
 #include "model.h"
+#include "operation.h"
 #include "scores.h"
 #include "training.h"
 

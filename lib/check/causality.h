@@ -42,9 +42,6 @@ typedef struct mg_causality {
  * own memory behind, and a model fit only for freeing. */
 MG_API mg_status mg_causality_of_gpt(mg_causality *result, mg_gpt *gpt, const int *ids, ptrdiff_t T, mg_error *error);
 MG_API void mg_causality_free(mg_causality *result);
-/* How many positions ahead anything can get: the layers' furthest lookaheads, added up, and at most T − 1. Influence is
- * exactly on j <= i + reach. */
-MG_API ptrdiff_t mg_causality_reach(const mg_gpt_config *config, ptrdiff_t T);
 
 /* ---- Any model ---- */
 
@@ -68,6 +65,11 @@ typedef struct mg_causality_model {
 } mg_causality_model;
 
 MG_API mg_status mg_causality_check(mg_causality *result, const mg_causality_model *model, mg_error *error);
+
+/* ---- Not installed: between maskgrad's own files ---- */
+/* How many positions ahead anything can get: the layers' furthest lookaheads, added up, and at most T − 1. Influence is
+ * exactly on j <= i + reach. */
+ptrdiff_t mg_causality_reach(const mg_gpt_config *config, ptrdiff_t T);
 
 #ifndef MG_LIBRARY /* whose line a failure names: error.h */
 MG_CALLED(mg_status, mg_causality_of_gpt, (result, gpt, ids), (result, gpt, ids, T, error), mg_causality *result,

@@ -7,6 +7,13 @@
 
 #include <stdbool.h>
 
+/* A place in an arena, to come back to. */
+typedef struct mg_arena_mark {
+    const void *chunk;
+    size_t offset, used;
+} mg_arena_mark;
+
+/* ---- Not installed: between maskgrad's own files ---- */
 typedef struct mg_arena mg_arena;
 
 mg_status mg_arena_new(mg_arena **arena, mg_error *error); /* MG_ERR_MEMORY, and *arena is NULL */
@@ -17,10 +24,6 @@ void *mg_arena_alloc(mg_arena *arena, size_t count, size_t size, const char *wha
 /* Take everything back at once, whatever it was; the memory stays for the next round. */
 void mg_arena_reset(mg_arena *arena);
 /* Give back what was taken since mg_arena_here, and only that. */
-typedef struct mg_arena_mark {
-    const void *chunk;
-    size_t offset, used;
-} mg_arena_mark;
 mg_arena_mark mg_arena_here(const mg_arena *arena);
 void mg_arena_rewind(mg_arena *arena, mg_arena_mark mark);
 size_t mg_arena_used(const mg_arena *arena); /* bytes given out since the last reset */

@@ -39,15 +39,6 @@ typedef struct mg_error {
 
 /* Fill *error (which may be NULL) and return status, so that a function can end with `return mg_error_set(...)`. */
 MG_API mg_status mg_error_set(mg_error *error, mg_status status, const char *format, ...) MG_PRINTF(3, 4);
-MG_API mg_status mg_error_vset(mg_error *error, mg_status status, const char *format, va_list arguments)
-    MG_PRINTF(3, 0);
-/* A number with its noun, for messages: "1 token", "2 tokens". */
-typedef struct mg_count_text {
-    char text[64];
-} mg_count_text;
-MG_API mg_count_text mg_count(int64_t n, const char *noun);
-/* The short name of a status, for logs and tests: "ok", "memory", "io", "format", "input", "state", "stopped". */
-MG_API const char *mg_status_name(mg_status status);
 
 typedef enum mg_failure {
     MG_FAILURE_BUG,   /* the caller broke a contract */
@@ -114,5 +105,15 @@ MG_API void mg_check_given(const char *function, const char *names, int n, const
         mg_place_leave(before_);                                                                                       \
     }
 #define MG_AT(name, ...) name##_at(__FILE__, __LINE__, __VA_ARGS__)
+
+/* ---- Not installed: between maskgrad's own files ---- */
+/* A number with its noun, for messages: "1 token", "2 tokens". */
+typedef struct mg_count_text {
+    char text[64];
+} mg_count_text;
+mg_status mg_error_vset(mg_error *error, mg_status status, const char *format, va_list arguments) MG_PRINTF(3, 0);
+mg_count_text mg_count(int64_t n, const char *noun);
+/* The short name of a status, for logs and tests: "ok", "memory", "io", "format", "input", "state", "stopped". */
+const char *mg_status_name(mg_status status);
 
 #endif

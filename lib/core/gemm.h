@@ -15,15 +15,17 @@ typedef struct mg_matrix {
 /* C (m,n) = alpha op(A) (m,k) op(B) (k,n) + beta C. With beta = 0, C is not read. Any size may be 0. */
 MG_API void mg_gemm(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, mg_real alpha, mg_matrix a, mg_matrix b, mg_real beta,
                     mg_real *c, ptrdiff_t c_stride);
-/* Read a block (rows,n) once, in the order of its memory, so that it is in this thread's cache for the product that comes
- * next. BLAS packs its operands a few columns at a time, which no prefetcher follows: with operands that were not in the
- * cache, products of width 128 are 3 to 9 % slower without this pass. */
-MG_API void mg_gemm_warm(ptrdiff_t rows, ptrdiff_t n, const mg_real *x, ptrdiff_t stride);
+
+/* ---- Not installed: between maskgrad's own files ---- */
 /* Keep BLAS from starting threads in products of the calling thread. Each thread calls it before its first product,
  * while no other thread is in one: an OpenBLAS that is built on OpenMP asks each thread anew how many threads it wants.
  */
-MG_API void mg_gemm_one_thread(void);
+void mg_gemm_one_thread(void);
+/* Read a block (rows,n) once, in the order of its memory, so that it is in this thread's cache for the product that
+ * comes next. BLAS packs its operands a few columns at a time, which no prefetcher follows: with operands that were not
+ * in the cache, products of width 128 are 3 to 9 % slower without this pass. */
+void mg_gemm_warm(ptrdiff_t rows, ptrdiff_t n, const mg_real *x, ptrdiff_t stride);
 /* "OpenBLAS 0.3.21 Haswell": which library and which kernel compute the products. */
-MG_API const char *mg_blas_name(void);
+const char *mg_blas_name(void);
 
 #endif

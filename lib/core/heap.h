@@ -9,24 +9,7 @@
 
 enum { MG_ALIGNMENT = 64 }; /* bytes: a cache line, and the widest vector register */
 
-/* count objects of `size` bytes each, 64-byte aligned, not initialised. A product that overflows or a refusal by the
- * system returns NULL and fills *error with what the memory was for and how much was asked. A count of 0 returns a
- * valid pointer. Free with mg_free. */
-MG_API void *mg_alloc(size_t count, size_t size, const char *what, mg_error *error);
-/* The same, filled with zeros. */
-MG_API void *mg_alloc_zero(size_t count, size_t size, const char *what, mg_error *error);
-/* Grow a block got from mg_alloc (or NULL) from old_count to new_count objects; on failure the old block stays. */
-MG_API void *mg_alloc_grow(void *block, size_t old_count, size_t new_count, size_t size, const char *what,
-                           mg_error *error);
-/* A copy of a string, or of its first `length` bytes with a 0 behind them. */
-MG_API char *mg_strdup(const char *text, mg_error *error);
-MG_API char *mg_strndup(const char *text, size_t length, mg_error *error);
 MG_API void mg_free(void *block); /* NULL is fine */
-/* A block that fills up bit by bit: small pages, so that what is never written takes no memory. Large blocks have large
- * pages otherwise, where the system gives them. */
-MG_API void mg_heap_fills_slowly(void *block, size_t bytes);
-/* Give what was freed back to the system: after a large file was read. */
-MG_API void mg_heap_trim(void);
 
 /* The system below the door; a test replaces it. `allocate` returns 64-byte aligned memory or NULL. */
 typedef struct mg_allocator {
@@ -37,7 +20,25 @@ typedef struct mg_allocator {
 
 /* NULL restores the system's own. Only change it while nothing allocated through another one is alive. */
 MG_API void mg_set_allocator(const mg_allocator *allocator);
+
+/* ---- Not installed: between maskgrad's own files ---- */
+/* count objects of `size` bytes each, 64-byte aligned, not initialised. A product that overflows or a refusal by the
+ * system returns NULL and fills *error with what the memory was for and how much was asked. A count of 0 returns a
+ * valid pointer. Free with mg_free. */
+void *mg_alloc(size_t count, size_t size, const char *what, mg_error *error);
+/* The same, filled with zeros. */
+void *mg_alloc_zero(size_t count, size_t size, const char *what, mg_error *error);
+/* Grow a block got from mg_alloc (or NULL) from old_count to new_count objects; on failure the old block stays. */
+void *mg_alloc_grow(void *block, size_t old_count, size_t new_count, size_t size, const char *what, mg_error *error);
+/* A copy of a string, or of its first `length` bytes with a 0 behind them. */
+char *mg_strdup(const char *text, mg_error *error);
+char *mg_strndup(const char *text, size_t length, mg_error *error);
+/* A block that fills up bit by bit: small pages, so that what is never written takes no memory. Large blocks have large
+ * pages otherwise, where the system gives them. */
+void mg_heap_fills_slowly(void *block, size_t bytes);
+/* Give what was freed back to the system: after a large file was read. */
+void mg_heap_trim(void);
 /* How many requests have been made since the program started. */
-MG_API size_t mg_allocation_count(void);
+size_t mg_allocation_count(void);
 
 #endif

@@ -3,13 +3,9 @@
 #ifndef MASKGRAD_PARALLEL_H
 #define MASKGRAD_PARALLEL_H
 
-#include "error.h"
+#include "threads.h"
 
 #include <stddef.h>
-
-/* The number of threads for the loops that follow, 1 to 256; 0 takes one per processor, which is the default. */
-MG_API void mg_set_threads(int threads);
-MG_API int mg_threads(void);
 
 typedef void mg_tile_fn(void *context, ptrdiff_t tile, void *workspace);
 /* fn(context, 0 … n_tiles-1, workspace), each tile once, on any thread, in any order. A single tile runs on the calling
@@ -19,10 +15,6 @@ typedef void mg_tile_fn(void *context, ptrdiff_t tile, void *workspace);
  * that is inside a tile, runs on the thread it is in, with the same results. A tile returns: it does not jump away. A
  * failure in a tile reaches the handler when the loop is over, on the calling thread; of several, the lowest tile's. */
 MG_API void mg_parallel(ptrdiff_t n_tiles, mg_tile_fn *fn, void *context, size_t workspace_bytes);
-/* End the threads and free their scratch memory, which are kept from loop to loop otherwise. Waits for a loop that
- * runs; not inside a tile. */
-MG_API void mg_parallel_release(void);
-
 /* The tile of `tile_size` consecutive elements out of n that has this number. */
 typedef struct mg_range {
     ptrdiff_t begin, end;

@@ -1,4 +1,4 @@
-#include "tape.h"
+#include "operation.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -96,6 +96,18 @@ mg_tensor *mg_constant(mg_tape *tape, int ndim, const ptrdiff_t *dim) {
     mg_tensor *x = mg_tape_output(tape, ndim, dim);
     memset(x->data, 0, (size_t)mg_size(x) * sizeof(mg_real));
     x->leaf = true;
+    return x;
+}
+
+mg_tensor *mg_values(mg_tape *tape, int ndim, const ptrdiff_t *dim, const mg_real *values) {
+    mg_tensor *x = mg_constant(tape, ndim, dim);
+    memcpy(x->data, values, (size_t)mg_size(x) * sizeof *values);
+    return x;
+}
+
+mg_tensor *mg_randn(mg_tape *tape, int ndim, const ptrdiff_t *dim, mg_rng rng) {
+    mg_tensor *x = mg_constant(tape, ndim, dim);
+    for (ptrdiff_t i = 0; i < mg_size(x); i++) x->data[i] = (mg_real)mg_rng_normal(rng, (uint64_t)i);
     return x;
 }
 

@@ -38,6 +38,8 @@ typedef struct mg_shape_text {
 } mg_shape_text;
 /* "(2, 3, 4)", for messages: mg_shape(x).text lives to the end of the full expression. */
 MG_API mg_shape_text mg_shape(const mg_tensor *x);
-MG_API mg_shape_text mg_dims(int ndim, const ptrdiff_t *dim);
+
+/* ---- Not installed: between maskgrad's own files ---- */
+mg_shape_text mg_dims(int ndim, const ptrdiff_t *dim);
 
 #endif

@@ -11,19 +11,19 @@
  *    0        the bytes end within a character that could still become whole;
  *   -1 … -3   that many bytes that begin no character: the "maximal subpart" of the Unicode Standard, section 3.9,
  *             which is replaced by one U+FFFD. */
-MG_API int mg_utf8_next(const char *bytes, size_t n);
+int mg_utf8_next(const char *bytes, size_t n);
 /* The code point of a character of n = 1 … 4 bytes, as mg_utf8_next counts them. */
 uint32_t mg_utf8_decode(const char *bytes, int n);
 /* MG_ERR_FORMAT with the offset and the value of the first byte that begins no whole character. */
-MG_API mg_status mg_utf8_check(const char *bytes, size_t n, mg_error *error);
+mg_status mg_utf8_check(const char *bytes, size_t n, mg_error *error);
 /* How many columns a terminal takes for the character that a 0-terminated text begins with: 2 for one of East Asia's
  * wide ones, 0 for one that stands on the letter before, else 1, as for bytes that are none. Returns its bytes; 0
  * at the end of the text. */
-MG_API size_t mg_utf8_step(const char *text, int *columns);
+size_t mg_utf8_step(const char *text, int *columns);
 /* And for all of it. */
-MG_API int mg_utf8_columns(const char *text);
+int mg_utf8_columns(const char *text);
 /* How many bytes of it fit into so many columns. */
-MG_API size_t mg_utf8_fitting(const char *text, int columns);
+size_t mg_utf8_fitting(const char *text, int columns);
 
 /* Tokens of a byte-level tokenizer end where they like, also within a character. A stream holds such bytes back until
  * the character is whole. Starts as {0}. */
@@ -37,8 +37,8 @@ typedef struct mg_utf8_stream {
 
 /* Take n more bytes; write to `printable` (MG_UTF8_ROOM(n) bytes) what is whole by now, with U+FFFD for what is
  * invalid. Returns how many bytes were written; no 0 is added. */
-MG_API size_t mg_utf8_push(mg_utf8_stream *stream, const char *bytes, size_t n, char *printable);
+size_t mg_utf8_push(mg_utf8_stream *stream, const char *bytes, size_t n, char *printable);
 /* The end: what is still held back becomes one U+FFFD. Writes at most 3 bytes and leaves the stream as new. */
-MG_API size_t mg_utf8_flush(mg_utf8_stream *stream, char *printable);
+size_t mg_utf8_flush(mg_utf8_stream *stream, char *printable);
 
 #endif

@@ -44,6 +44,7 @@ static ptrdiff_t chunk_size(const mg_gpt_config *config) {
 
 mg_status mg_generator_new(mg_generator **generator, mg_gpt *gpt, int n_ids, bool use_cache, mg_error *error) {
     *generator = NULL;
+    MG_CHECK(n_ids >= 1, "generator: %d ids to draw from; it takes at least 1", n_ids);
     mg_generator *g = mg_alloc_zero(1, sizeof *g, "a generator", error);
     if (!g) return MG_ERR_MEMORY;
     g->gpt = gpt;
@@ -101,8 +102,14 @@ static void show_prompt(mg_generator *g) {
     g->length = g->prompt_length;
 }
 
+static void check_id(const mg_generator *g, int id) {
+    int vocab_size = mg_gpt_get_config(g->gpt)->vocab_size;
+    MG_CHECK(id >= 0 && id < vocab_size, "generator: id %d is not below the vocabulary's %d", id, vocab_size);
+}
+
 void mg_generator_prompt(mg_generator *g, const int *ids, ptrdiff_t n) {
-    MG_CHECK(n >= 1, "mg_generator_prompt: a prompt has at least one token");
+    MG_CHECK(n >= 1, "generator: a prompt has at least one token");
+    for (ptrdiff_t i = 0; i < n; i++) check_id(g, ids[i]);
     ptrdiff_t kept = n < g->block_size ? n : g->block_size;
     memcpy(g->prompt, ids + (n - kept), (size_t)kept * sizeof *ids);
     g->prompt_length = kept;
@@ -125,6 +132,8 @@ const mg_real *mg_generator_logits(const mg_generator *g) {
 }
 
 void mg_generator_append(mg_generator *g, int id) {
+    check_id(g, id);
+    MG_CHECK(g->length > 0, "generator: there is no prompt yet");
     if (g->length == g->block_size) {
         memmove(g->window, g->window + 1, (size_t)(g->length - 1) * sizeof *g->window);
         g->window[g->length - 1] = id;
@@ -140,6 +149,7 @@ void mg_generator_append(mg_generator *g, int id) {
 
 void mg_generate(mg_generator *g, const mg_sampler *sampler, uint64_t seed, uint32_t sample, ptrdiff_t n,
                  mg_token_fn *on_token, void *user) {
+    MG_CHECK(g->prompt_length > 0, "generator: there is no prompt yet");
     mg_rng rng = {seed, MG_STREAM_SAMPLE, sample};
     mg_generator_rewind(g);
     for (ptrdiff_t i = 0; i < n; i++) {

@@ -29,4 +29,16 @@ typedef bool mg_token_fn(int id, void *user);
 MG_API void mg_generate(mg_generator *generator, const mg_sampler *sampler, uint64_t seed, uint32_t sample, ptrdiff_t n,
                         mg_token_fn *on_token, void *user);
 
+#ifndef MG_LIBRARY /* whose line a failure names: error.h */
+MG_CALLED_VOID(mg_generator_prompt, (generator, ids), (generator, ids, n), mg_generator *generator, const int *ids,
+               ptrdiff_t n)
+MG_CALLED_VOID(mg_generator_append, (generator), (generator, id), mg_generator *generator, int id)
+MG_CALLED_VOID(mg_generate, (generator, sampler), (generator, sampler, seed, sample, n, on_token, user),
+               mg_generator *generator, const mg_sampler *sampler, uint64_t seed, uint32_t sample, ptrdiff_t n,
+               mg_token_fn *on_token, void *user)
+#define mg_generator_prompt(...) MG_AT(mg_generator_prompt, __VA_ARGS__)
+#define mg_generator_append(...) MG_AT(mg_generator_append, __VA_ARGS__)
+#define mg_generate(...) MG_AT(mg_generate, __VA_ARGS__)
+#endif
+
 #endif

@@ -1,4 +1,5 @@
 #include "gpt.h"
+#include "operation.h"
 #include "parallel.h"
 
 #include <math.h>

@@ -22,10 +22,6 @@ typedef struct mg_gpt_config {
 
 /* n_layer 2, n_head 4, n_embd 64, block_size 32, vocab_size 0, causal, scaled, init_std 0.02. */
 MG_API mg_gpt_config mg_gpt_defaults(void);
-/* MG_ERR_INPUT with the first thing that is wrong, in words a user of the command line understands. */
-MG_API mg_status mg_gpt_config_check(const mg_gpt_config *config, mg_error *error);
-/* How far head `head` of layer `layer` sees. */
-MG_API int mg_gpt_lookahead(const mg_gpt_config *config, int layer, int head);
 /* Whether every head is causal, which is what a KV cache needs. */
 MG_API bool mg_gpt_is_causal(const mg_gpt_config *config);
 
@@ -37,15 +33,11 @@ typedef struct mg_gpt mg_gpt;
 MG_API mg_status mg_gpt_new(mg_gpt **gpt, const mg_gpt_config *config, uint64_t seed, mg_error *error);
 /* One of zeros, gains and all: for weights that come from elsewhere. `trainable` false leaves out the gradients. */
 MG_API mg_status mg_gpt_new_zeros(mg_gpt **gpt, const mg_gpt_config *config, bool trainable, mg_error *error);
-/* Fill the weights as mg_gpt_new does. */
-void mg_gpt_randomize(mg_gpt *gpt, uint64_t seed);
 MG_API void mg_gpt_free(mg_gpt *gpt);
 MG_API const mg_gpt_config *mg_gpt_get_config(const mg_gpt *gpt);
 MG_API mg_params *mg_gpt_params(mg_gpt *gpt);
 /* Evaluate the same weights under another mask: every head gets `lookahead`, the one leaky head is forgotten. */
 MG_API void mg_gpt_set_lookahead(mg_gpt *gpt, int lookahead);
-/* The parameters of a configuration in their order, for readers of files. Returns how many; `specs` may be NULL. */
-MG_API int mg_gpt_specs(const mg_gpt_config *config, mg_param_spec *specs);
 
 /* What to look at during a pass. Capturing changes no bit of the logits. */
 typedef struct mg_gpt_capture {
@@ -83,6 +75,16 @@ MG_API mg_tensor *mg_gpt_forward(mg_gpt *gpt, mg_tape *tape, const int *ids, ptr
  * also each position's. */
 MG_API mg_tensor *mg_gpt_loss(mg_gpt *gpt, mg_tape *tape, const int *ids, const int *targets, ptrdiff_t B, ptrdiff_t T,
                               const mg_gpt_pass *pass, mg_real *row_loss);
+
+/* ---- Not installed: between maskgrad's own files ---- */
+/* MG_ERR_INPUT with the first thing that is wrong, in words a user of the command line understands. */
+mg_status mg_gpt_config_check(const mg_gpt_config *config, mg_error *error);
+/* Fill the weights as mg_gpt_new does. */
+void mg_gpt_randomize(mg_gpt *gpt, uint64_t seed);
+/* How far head `head` of layer `layer` sees. */
+int mg_gpt_lookahead(const mg_gpt_config *config, int layer, int head);
+/* The parameters of a configuration in their order, for readers of files. Returns how many; `specs` may be NULL. */
+int mg_gpt_specs(const mg_gpt_config *config, mg_param_spec *specs);
 
 #ifndef MG_LIBRARY /* whose line a failure names: error.h */
 MG_CALLED_VOID(mg_gpt_set_lookahead, (gpt), (gpt, lookahead), mg_gpt *gpt, int lookahead)

@@ -19,7 +19,9 @@ MG_API void mg_kv_cache_free(mg_kv_cache *cache);
 MG_API void mg_kv_cache_clear(mg_kv_cache *cache);
 /* to->length = from->length and its content; both made for the same model. Many samples can continue one prompt. */
 MG_API void mg_kv_cache_copy(mg_kv_cache *to, const mg_kv_cache *from);
-MG_API size_t mg_kv_cache_bytes(const mg_kv_cache *cache); /* 2 · L · T · C · sizeof(mg_real) */
+
+/* ---- Not installed: between maskgrad's own files ---- */
+size_t mg_kv_cache_bytes(const mg_kv_cache *cache); /* 2 · L · T · C · sizeof(mg_real) */
 
 #ifndef MG_LIBRARY /* whose line a failure names: error.h */
 MG_CALLED_VOID(mg_kv_cache_copy, (to, from), (to, from), mg_kv_cache *to, const mg_kv_cache *from)

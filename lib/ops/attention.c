@@ -13,6 +13,7 @@
  *
  * With dropout, p_ij is multiplied by m_ij ∈ {0, 1/(1−rate)} where it meets v, and dp_ij by the same. */
 #include "attention_heads.h"
+#include "operation.h"
 #include "ops.h"
 #include "parallel.h"
 #include "simd.h"

@@ -4,7 +4,7 @@
 #define MASKGRAD_ATTENTION_READABLE_H
 
 #include "attention.h"
-#include "tape.h"
+#include "operation.h"
 
 /* mg_attention, of n_head, lookahead and scale among the options. */
 mg_tensor *mg_attention_readable(mg_tape *tape, mg_tensor *qkv, const mg_attention_options *options);

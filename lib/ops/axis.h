@@ -2,7 +2,7 @@
 #ifndef MASKGRAD_AXIS_H
 #define MASKGRAD_AXIS_H
 
-#include "tape.h"
+#include "operation.h"
 
 typedef struct mg_axis {
     int number; /* of the axis, counted from the front; −1 for all of them as one */

@@ -3,8 +3,8 @@
 #ifndef MASKGRAD_BROADCAST_H
 #define MASKGRAD_BROADCAST_H
 
+#include "operation.h"
 #include "row.h"
-#include "tape.h"
 
 typedef struct mg_broadcast {
     int ndim; /* the result's shape */

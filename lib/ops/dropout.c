@@ -1,5 +1,6 @@
 /* y = 0 with probability p, x / (1−p) otherwise, so that its mean is x (Srivastava et al. 2014; scaled while training).
  * dL/dx is dL/dy under the same mask, which is drawn again rather than kept. */
+#include "operation.h"
 #include "ops.h"
 #include "parallel.h"
 

@@ -2,8 +2,8 @@
 #ifndef MASKGRAD_ELEMENTWISE_H
 #define MASKGRAD_ELEMENTWISE_H
 
+#include "operation.h"
 #include "row.h"
-#include "tape.h"
 
 /* y = value(x), by a kernel that calls mg_row_map. saved: NULL, or the mg_real that the formulas get as `factor`, in
  * the tape's memory. */

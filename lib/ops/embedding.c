@@ -1,4 +1,5 @@
 /* y[n] = table[ids[n]]:  rows of a (V,C) table. dtable[ids[n]] += dy[n]: an id that comes twice gets both. */
+#include "operation.h"
 #include "ops.h"
 #include "parallel.h"
 #include "simd.h"

@@ -2,6 +2,7 @@
  *
  * Ba, Kiros & Hinton 2016. With r = 1/√(variance + eps) and g = gain · dy:
  *     dx = r · (g − mean(g) − x̂ · mean(g · x̂))      dgain = Σ_rows dy · x̂      dbias = Σ_rows dy */
+#include "operation.h"
 #include "ops.h"
 #include "parallel.h"
 #include "simd.h"

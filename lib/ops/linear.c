@@ -7,6 +7,7 @@
  * it is in the cache, which saves a pass over memory in each direction. */
 #include "gelu.h"
 #include "gemm.h"
+#include "operation.h"
 #include "ops.h"
 #include "parallel.h"
 #include "sums.h"

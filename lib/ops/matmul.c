@@ -5,6 +5,7 @@
  * and where A or B was taken transposed, so is its gradient: dAᵀ = B dYᵀ. Each is again a product of the same kind,
  * summed over the leading positions where its target was repeated. */
 #include "gemm.h"
+#include "operation.h"
 #include "ops.h"
 #include "parallel.h"
 #include "sums.h"

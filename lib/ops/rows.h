@@ -2,8 +2,8 @@
 #ifndef MASKGRAD_ROWS_H
 #define MASKGRAD_ROWS_H
 
+#include "operation.h"
 #include "simd.h"
-#include "tape.h"
 
 typedef struct mg_rows {
     ptrdiff_t n, width;

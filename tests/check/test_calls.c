@@ -1,6 +1,7 @@
 /* Whose line a failure names: that of the call, however calls nest and whatever order a compiler evaluates them in. And
  * that no operation follows a null pointer. */
 #include "gradcheck.h"
+#include "operation.h"
 #include "ops.h"
 
 #include "check.h"

@@ -1,6 +1,7 @@
 /* Every operation's gradients against differences, at odd shapes too. A row here is one line; an operation of ops.h
  * that has none fails, and so does a gradcheck that would not notice a wrong backward. */
 #include "gradcheck.h"
+#include "operation.h"
 #include "ops.h"
 
 #include "operations.h"

@@ -2,6 +2,7 @@
  * ends in a sentence that names what the memory was for and how much it was, and everything can be freed afterwards. */
 #include "adamw.h"
 #include "causality.h"
+#include "operation.h"
 #include "parallel.h"
 
 #include "check.h"

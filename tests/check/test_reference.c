@@ -1,4 +1,5 @@
 /* Every operation against PyTorch in float64: results and gradients, case by case (tests/reference/operations.h5). */
+#include "operation.h"
 #include "ops.h"
 #include "reference.h"
 

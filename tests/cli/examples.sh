@@ -19,6 +19,8 @@ says() { # FILE TEXT
 
 flags=()
 if grep -q '^MASKGRAD_SANITIZE:.*=ON' "$build/CMakeCache.txt"; then flags=(-fsanitize=address,undefined); fi
+double=
+if grep -q '^MASKGRAD_DOUBLE:.*=ON' "$build/CMakeCache.txt"; then double=-DMG_DOUBLE; fi
 compiler=$(sed -n 's/^CMAKE_C_COMPILER:.*=//p' "$build/CMakeCache.txt")
 
 cmake --install "$build" --prefix "$prefix" >/dev/null
@@ -30,6 +32,30 @@ for header in "$prefix"/include/maskgrad/*.h; do
     "$compiler" -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -I"$prefix/include" "$work/alone.c" ||
         fail "$(basename "$header") does not stand alone"
 done
+# As C++ too: every declaration has C linkage, and the macros that name the caller's line work.
+cat >"$work/linkage.cc" <<'EOF'
+#include <maskgrad/maskgrad_ops.h>
+int main() {
+    mg_tape *tape;
+    if (mg_tape_new(&tape, nullptr)) return 1;
+    const ptrdiff_t dim[] = {2, 3};
+    mg_tensor *x = mg_leaf(tape, 2, dim), *y = mg_sum(tape, mg_exp(tape, mg_add(tape, x, x)), MG_ALL_AXES);
+    mg_backward(tape, y);
+    bool right = x->grad[0] == 2 && y->data[0] == 6;
+    mg_tape_free(tape);
+    return right ? 0 : 1;
+}
+EOF
+if command -v g++ >/dev/null; then
+    g++ -std=c++17 -Wall -Wextra -Wpedantic -Werror ${flags[@]+"${flags[@]}"} $double -I"$prefix/include" -c "$work/linkage.cc" \
+        -o "$work/linkage.o" || fail "the headers are not C++"
+    # shellcheck disable=SC2046
+    g++ ${flags[@]+"${flags[@]}"} "$work/linkage.o" -o "$work/linkage" \
+        $(PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name maskgrad.pc)") pkg-config --static --libs maskgrad) ||
+        fail "C++ does not link"
+fi
+[ -f "$(find "$prefix/share" -name library.md)" ] || fail "the documentation is not installed"
+[ -f "$(find "$prefix/share" -name tiny_gpt.c)" ] || fail "the examples are not installed"
 if grep -lE '#include [<"](hdf5|csv|cblas|omp|jansson|pcre2|Random123)' "$prefix"/include/maskgrad/*.h; then
     fail "a public header needs a third party's"
 fi
@@ -56,10 +82,12 @@ if find "$prefix" -name 'libmaskgrad.so*' | grep -q .; then
     LD_LIBRARY_PATH=$(dirname "$(find "$prefix" -name libmaskgrad.so)")
     export LD_LIBRARY_PATH
 fi
-for example in fit_curve attention tiny_gpt; do
+for i in $(seq 30); do echo "she sells sea shells by the sea shore ."; done >"$work/text.txt"
+for example in tiny_gpt fit_curve attention from_parts my_operation; do
     [ "$(wc -l <"$source/examples/$example.c")" -lt 80 ] || fail "$example.c is longer than an example should be"
-    "$work/examples/$example" >"$work/$example.txt"
+    "$work/examples/$example" "$work/text.txt" >"$work/$example.txt"
 done
+[ "$(wc -l <"$source/examples/tiny_gpt.c")" -le 25 ] || fail "the first program of a student is short"
 "$work/attention" | cmp - "$work/attention.txt" || fail "the two builds of attention.c differ"
 
 awk '/step 1000/ { exit !($NF < 0.001) }' "$work/fit_curve.txt" || { cat "$work/fit_curve.txt"; fail "no fit"; }
@@ -68,6 +96,8 @@ says "$work/attention.txt" "mg_attention agrees: yes"
 awk '/^query/ { for (i = 3; i <= NF; i++) if (($i == ".") != (i > NR + 2)) exit 1 }' "$work/attention.txt" ||
     fail "the map is not a triangle"
 grep -q 'd output 2 .* 0.00 0.00 0.00$' "$work/attention.txt" || fail "a gradient from the future"
-says "$work/tiny_gpt.txt" "of 496 pairs (query, later key), none has any influence"
-says "$work/tiny_gpt.txt" "she sells sea shells by the sea"
+says "$work/from_parts.txt" "of 496 pairs (query, later key), none has any influence"
+says "$work/from_parts.txt" "she sells sea shells by the sea"
+says "$work/tiny_gpt.txt" "she sells sea shells"
+says "$work/my_operation.txt" "(2, 3)"
 echo "the installed library builds and runs the examples"

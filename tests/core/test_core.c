@@ -1,7 +1,7 @@
 #include "gemm.h"
+#include "operation.h"
 #include "parallel.h"
 #include "rng.h"
-#include "tape.h"
 
 #include "check.h"
 

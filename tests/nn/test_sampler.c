@@ -71,7 +71,8 @@ static void limits(void **state) {
     assert_int_equal(mg_sampler_check(&(mg_sampler){-1, 0, 1}, &e), MG_ERR_INPUT);
     assert_int_equal(mg_sampler_check(&(mg_sampler){NAN, 0, 1}, &e), MG_ERR_INPUT);
     assert_int_equal(mg_sampler_check(&(mg_sampler){1, -1, 1}, &e), MG_ERR_INPUT);
-    assert_int_equal(mg_sampler_check(&(mg_sampler){1, 0, 0}, &e), MG_ERR_INPUT);
+    assert_int_equal(mg_sampler_check(&(mg_sampler){1, 0, -0.1}, &e), MG_ERR_INPUT);
+    assert_int_equal(mg_sampler_check(&(mg_sampler){1, 0, 0}, &e), MG_OK);
     assert_int_equal(mg_sampler_check(&(mg_sampler){1, 0, NAN}, &e), MG_ERR_INPUT);
     assert_int_equal(mg_sampler_check(&(mg_sampler){0, 0, 1}, &e), MG_OK);
     assert_fails(mg_sampler_probabilities(&(mg_sampler){1, 0, 1}, (mg_real[]){0, (mg_real)NAN}, 2, p, order),

@@ -8,7 +8,7 @@ static mg_tape *tape;
 
 static int setup(void **state) {
     (void)state;
-    tape = mg_tape_new(NULL);
+    tape = new_tape();
     return tape ? 0 : -1;
 }
 

@@ -163,27 +163,26 @@ static mg_alarm_reading train(const mg_corpus *corpus, const fault *f, int steps
         config->leak_lookahead = f->leak;
     }
     mg_gpt *gpt;
-    mg_adamw adamw;
+    mg_adamw *adamw;
     mg_alarm *alarm;
-    assert_ok(mg_gpt_new(&gpt, config, true, &fixture_error));
-    mg_gpt_init(gpt, 1);
+    assert_ok(mg_gpt_new(&gpt, config, 1, &fixture_error));
     mg_params *params = mg_gpt_params(gpt);
-    assert_ok(mg_adamw_init(&adamw, params, 0.9, 0.99, 0, &fixture_error));
+    assert_ok(mg_adamw_new(&adamw, params, 0.9, 0.99, 0, &fixture_error));
     assert_ok(mg_alarm_new(&alarm, corpus, MG_TRAIN, f->block_size, &fixture_error));
-    mg_tape *tape = mg_tape_new(&fixture_error);
+    mg_tape *tape = new_tape();
     int ids[B * 16], targets[B * 16];
     mg_real loss[B * 16];
     for (int step = 0; step < steps; step++) {
         draw(corpus, (mg_rng){1, MG_STREAM_BATCH, (uint32_t)step}, f->block_size, f->shift, ids, targets);
         mg_backward(tape, mg_gpt_loss(gpt, tape, ids, targets, B, f->block_size, NULL, loss));
         mg_tape_reset(tape);
-        mg_adamw_step(&adamw, params, 1e-2, 1);
+        mg_adamw_step(adamw, params, 1e-2, 1);
         mg_params_zero_grad(params);
         mg_alarm_observe(alarm, step, B, ids, targets, loss);
     }
     mg_alarm_reading reading = mg_alarm_read(alarm);
     mg_tape_free(tape);
-    mg_adamw_free(&adamw);
+    mg_adamw_free(adamw);
     mg_alarm_free(alarm);
     mg_gpt_free(gpt);
     return reading;

@@ -285,7 +285,7 @@ static void test_batches_change_no_window(void **state) {
     mg_train_options options = fixture_options();
     mg_trainer *trainer = fixture_trainer(&options, corpus);
     for (int i = 0; i < 5; i++) fixture_step(trainer);
-    mg_tape *tape = mg_tape_new(&fixture_error);
+    mg_tape *tape = new_tape();
     mg_evaluation whole;
     assert_ok(
         mg_evaluate(mg_trainer_model(trainer), tape, corpus, MG_VALIDATION, 1, 64, 7, NULL, &whole, &fixture_error));

@@ -129,7 +129,7 @@ static mg_status write_run_json(mg_run *run, mg_error *error) {
         .n_tokens = run->corpus->n,
         .n_train = run->corpus->n_train,
         .tokenizer = mg_tokenizer_kind_name(mg_tokenizer_get_kind(run->corpus->tokenizer)),
-        .characters_a_token = mg_corpus_characters_a_token(run->corpus, MG_VALIDATION),
+        .characters_per_token = mg_corpus_characters_per_token(run->corpus, MG_VALIDATION),
     };
     return mg_run_json_write(run->dir.run_json, &run->options, &facts, error);
 }

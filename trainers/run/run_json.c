@@ -73,8 +73,8 @@ static json_t *facts_of(const mg_run_options *options, const mg_run_facts *facts
                      "maskgrad " MASKGRAD_VERSION, "mask", mask, "data", "name", facts->data_name, "hash", hash,
                      "tokenizer", facts->tokenizer, "vocab_size", facts->vocab_size, "tokens",
                      (json_int_t)facts->n_tokens, "train_tokens", (json_int_t)facts->n_train, "characters_a_token",
-                     facts->characters_a_token, "machine", "threads", mg_threads(), "blas", mg_blas_name(), "compiler",
-                     __VERSION__, "parameters", (json_int_t)facts->n_parameters);
+                     facts->characters_per_token, "machine", "threads", mg_threads(), "blas", mg_blas_name(),
+                     "compiler", __VERSION__, "parameters", (json_int_t)facts->n_parameters);
 }
 
 static mg_status write_text(const char *path, const char *text, mg_error *error) {
@@ -163,7 +163,7 @@ int mg_run_json_vocab_size(const mg_run_json *json) {
     return (int)json_integer_value(data_of(json, "vocab_size"));
 }
 
-double mg_run_json_characters_a_token(const mg_run_json *json) {
+double mg_run_json_characters_per_token(const mg_run_json *json) {
     return json_number_value(data_of(json, "characters_a_token"));
 }
 

@@ -7,6 +7,7 @@
 #include "generator.h"
 #include "lab_private.h"
 #include "labs.h"
+#include "operation.h"
 
 #include <math.h>
 #include <string.h>

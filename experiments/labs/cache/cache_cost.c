@@ -5,6 +5,7 @@
 #include "cache.h"
 #include "clock.h"
 #include "lab_private.h"
+#include "operation.h"
 #include "parallel.h"
 
 #include <math.h>

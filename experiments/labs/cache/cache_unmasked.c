@@ -8,6 +8,7 @@
 #include "cache.h"
 #include "generator.h"
 #include "lab_private.h"
+#include "operation.h"
 
 #include <math.h>
 #include <string.h>

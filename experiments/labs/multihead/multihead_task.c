@@ -17,6 +17,7 @@
 #include "adamw.h"
 #include "lab_private.h"
 #include "multihead.h"
+#include "operation.h"
 #include "subject.h"
 #include "training.h"
 

@@ -1,0 +1,16 @@
+/* How many threads compute. Results do not depend on it. Any number of threads of the user's may use the library, each
+ * with its own tape and model; what they compute in parallel takes turns. */
+#ifndef MASKGRAD_THREADS_H
+#define MASKGRAD_THREADS_H
+
+#include "error.h"
+
+/* The number of threads for the loops that follow, 1 to 256; 0 takes one per processor, which is the default. */
+MG_API void mg_set_threads(int threads);
+MG_API int mg_threads(void);
+
+/* End the threads and free their scratch memory, which are kept from loop to loop otherwise. Waits for a loop that
+ * runs; not inside a tile. */
+MG_API void mg_parallel_release(void);
+
+#endif
