@@ -8,12 +8,12 @@ int main(int argc, char **argv) {
     mg_data_options data = mg_data_defaults();
     mg_train_options options = mg_train_defaults();
     data.path = argc > 1 ? argv[1] : "text.txt";
-    options.max_iters = 300;
+    options.max_iters = 1000;
     if (mg_corpus_load(&corpus, &data, &error) || mg_trainer_new(&trainer, &options, corpus, &error))
         return fprintf(stderr, "%s\n", error.message), 1;
     for (mg_step step = {0}; mg_trainer_steps_done(trainer) < options.max_iters;) {
         if (mg_trainer_step(trainer, &step, &error)) return fprintf(stderr, "%s\n", error.message), 1;
-        if (step.step % 50 == 0) printf("step %3d: loss %.4f\n", (int)step.step, step.loss);
+        if (step.step % 100 == 0) printf("step %4d: loss %.4f\n", (int)step.step, step.loss);
     }
     char *text;
     if (mg_generate_text(&text, mg_trainer_model(trainer), corpus->tokenizer, "she", 60, NULL, 1, &error))
