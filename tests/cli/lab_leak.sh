@@ -56,6 +56,28 @@ status=0
 grep -q 'surprises the masked model' text/summary.csv || fail "a text is not judged"
 grep -q '>30 steps of' text/report.html || fail "--quick changed the steps that were given"
 
+# What a text cannot show is undecided, not passed and not failed: here no token tells anything about the next.
+awk 'BEGIN { srand(1); for (i = 0; i < 20000; i++) printf "%s", substr("acgt", 1 + int(4 * rand()), 1) }' >random.txt
+small=(--quick --n-layer 1 --n-head 2 --n-embd 32 --block-size 8 --lr 1e-2)
+status=0
+"$program" lab leak "${small[@]}" --data random.txt --max-iters 300 --out-dir random >out.txt 2>&1 || status=$?
+[ "$status" -eq 3 ] || fail "random letters: exit status $status: $(grep ',fail$' random/summary.csv)"
+grep -q '^"masked: loss, against a table of what follows each token".*,undecided$' random/summary.csv ||
+    fail "random letters: $(cat random/summary.csv)"
+grep -q '^unmasked: loss,.*,pass$' random/summary.csv || fail "random letters: the leak is not seen: $(cat random/summary.csv)"
+# A text that an honest model knows by rule leaves no room for a leak to show.
+printf 'abcdefgh%.0s' $(seq 500) >rule.txt
+status=0
+"$program" lab leak "${small[@]}" --data rule.txt --max-iters 100 --out-dir rule >out.txt 2>&1 || status=$?
+[ "$status" -eq 3 ] || fail "a text by rule: exit status $status: $(grep ',fail$' rule/summary.csv)"
+[ "$(grep -c '^unmasked: loss.*,undecided$' rule/summary.csv)" -eq 2 ] || fail "a text by rule: $(cat rule/summary.csv)"
+# Nor does a grammar without memory, whose words make sentences in any order.
+printf 'state,word,next,weight\nS,a,S,1\nS,b,S,2\nS,c,S,3\n' >loops.csv
+status=0
+"$program" lab leak "${small[@]}" --data loops.csv --max-iters 300 --out-dir loops >out.txt 2>&1 || status=$?
+[ "$status" -eq 3 ] || fail "a grammar without memory: exit status $status: $(grep ',fail$' loops/summary.csv)"
+[ "$(grep -c 'of scattered words are sentences.*,undecided$' loops/summary.csv)" -eq 2 ] || fail "$(cat loops/summary.csv)"
+
 mkdir -p there/empty
 "$program" lab leak --data /nonexistent --out-dir there/empty/new/bad 2>/dev/null >&2 || true
 [ -d there/empty ] && [ ! -e there/empty/new ] || fail "what was there is gone, or what was made is left"
