@@ -21,7 +21,7 @@ enum {
     MEMORY = 1 << 30,             /* bytes a child may take */
     LEAST_SECONDS = 5,            /* of processor time, */
     BYTES_PER_SECOND = 1 << 24,   /* and one more for so many bytes of the file */
-    PATIENCE = 120,               /* seconds without a byte of an answer, whatever it waits for */
+    PATIENCE = 600,               /* seconds without a byte of an answer, whatever it waits for */
     FRAME_BYTES = (1 << 16) - 256 /* a piece of an answer */
 };
 
