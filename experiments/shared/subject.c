@@ -76,17 +76,6 @@ void lab_subject_close(lab_subject *s) {
 
 /* ---- Texts ---- */
 
-typedef struct collector {
-    int *ids;
-    int n;
-} collector;
-
-static bool collect(int id, void *user) {
-    collector *c = user;
-    c->ids[c->n++] = id;
-    return true;
-}
-
 /* Each text begins behind the start token, which is left out, and is one token longer than T: the last target. */
 static mg_status write_texts(mg_lab *lab, lab_subject *s, lab_text_set *texts, mg_error *error) {
     int T = texts->T;
@@ -98,10 +87,9 @@ static mg_status write_texts(mg_lab *lab, lab_subject *s, lab_text_set *texts, m
     int start = s->tokenizer ? mg_tokenizer_start_id(s->tokenizer) : 0;
     mg_generator_prompt(generator, &start, 1);
     for (int i = 0; i < texts->n && !status; i++) {
-        collector c = {written, 0};
         lab_progress(lab, "writing", i, texts->n, "texts");
-        mg_generate(generator, &(mg_sampler){.temperature = 1, .top_p = 1}, lab_asked(lab)->seed, (uint32_t)i, T + 1,
-                    collect, &c);
+        mg_generate_ids(generator, &(mg_sampler){.temperature = 1, .top_p = 1}, lab_asked(lab)->seed, (uint32_t)i,
+                        T + 1, written);
         memcpy(texts->ids + (ptrdiff_t)i * T, written, (size_t)T * sizeof *written);
         memcpy(texts->targets + (ptrdiff_t)i * T, written + 1, (size_t)T * sizeof *written);
         status = lab_interrupted(lab, error);

@@ -159,3 +159,14 @@ void mg_generate(mg_generator *g, const mg_sampler *sampler, uint64_t seed, uint
         if (i + 1 < n) mg_generator_append(g, id);
     }
 }
+
+static bool collect(int id, void *user) {
+    int **next = user;
+    *(*next)++ = id;
+    return true;
+}
+
+void mg_generate_ids(mg_generator *g, const mg_sampler *sampler, uint64_t seed, uint32_t sample, ptrdiff_t n,
+                     int *ids) {
+    mg_generate(g, sampler, seed, sample, n, collect, &ids);
+}

@@ -28,6 +28,9 @@ typedef bool mg_token_fn(int id, void *user);
 /* Rewind and draw n tokens: token i is a function of (seed, sample, i) and of what stands before it. */
 MG_API void mg_generate(mg_generator *generator, const mg_sampler *sampler, uint64_t seed, uint32_t sample, ptrdiff_t n,
                         mg_token_fn *on_token, void *user);
+/* The same into ids, which has room for n. */
+MG_API void mg_generate_ids(mg_generator *generator, const mg_sampler *sampler, uint64_t seed, uint32_t sample,
+                            ptrdiff_t n, int *ids);
 
 #ifndef MG_LIBRARY /* whose line a failure names: error.h */
 MG_CALLED_VOID(mg_generator_prompt, (generator, ids), (generator, ids, n), mg_generator *generator, const int *ids,

@@ -4,17 +4,6 @@
 
 #include <stdio.h>
 
-typedef struct collector {
-    int *ids;
-    ptrdiff_t n;
-} collector;
-
-static bool collect(int id, void *user) {
-    collector *c = user;
-    c->ids[c->n++] = id;
-    return true;
-}
-
 static void add_score(mg_grammar_score *sum, const mg_grammar_score *score) {
     sum->sentences += score->sentences;
     sum->grammatical += score->grammatical;
@@ -22,10 +11,10 @@ static void add_score(mg_grammar_score *sum, const mg_grammar_score *score) {
     sum->impossible_words += score->impossible_words;
 }
 
-static mg_status write_sample(FILE *out, const mg_corpus *corpus, const collector *c, mg_error *error) {
+static mg_status write_sample(FILE *out, const mg_corpus *corpus, const int *ids, ptrdiff_t n, mg_error *error) {
     char *text;
     size_t length;
-    mg_status status = mg_tokenizer_decode(corpus->tokenizer, c->ids, (size_t)c->n, &text, &length, error);
+    mg_status status = mg_tokenizer_decode(corpus->tokenizer, ids, (size_t)n, &text, &length, error);
     if (status != MG_OK) return status;
     fwrite(text, 1, length, out);
     fputs("\n---------------\n", out);
@@ -35,21 +24,20 @@ static mg_status write_sample(FILE *out, const mg_corpus *corpus, const collecto
 
 static mg_status write_all(FILE *out, mg_generator *generator, const mg_corpus *corpus,
                            const mg_samples_options *options, mg_grammar_score *score, mg_error *error) {
-    collector c = {.ids = mg_alloc((size_t)options->n_tokens, sizeof(int), "a sample", error)};
-    if (!c.ids) return MG_ERR_MEMORY;
+    int *ids = mg_alloc((size_t)options->n_tokens, sizeof *ids, "a sample", error);
+    if (!ids) return MG_ERR_MEMORY;
     int start = mg_tokenizer_start_id(corpus->tokenizer);
     mg_generator_prompt(generator, &start, 1);
     mg_status status = MG_OK;
     for (int i = 0; i < options->n_samples && status == MG_OK; i++) {
-        c.n = 0;
-        mg_generate(generator, &options->sampler, options->seed, (uint32_t)i, options->n_tokens, collect, &c);
-        status = write_sample(out, corpus, &c, error);
+        mg_generate_ids(generator, &options->sampler, options->seed, (uint32_t)i, options->n_tokens, ids);
+        status = write_sample(out, corpus, ids, options->n_tokens, error);
         if (!corpus->grammar) continue;
         mg_grammar_score one;
-        mg_grammar_judge(corpus->grammar, c.ids, c.n, true, &one);
+        mg_grammar_judge(corpus->grammar, ids, options->n_tokens, true, &one);
         add_score(score, &one);
     }
-    mg_free(c.ids);
+    mg_free(ids);
     return status;
 }
 

@@ -125,17 +125,6 @@ static double logit_difference(mg_gpt *gpt, const int *ids, int T) {
 
 /* ---- The texts ---- */
 
-typedef struct collector {
-    int *ids;
-    int n;
-} collector;
-
-static bool collect(int id, void *user) {
-    collector *c = user;
-    c->ids[c->n++] = id;
-    return true;
-}
-
 /* ids (samples, n): texts behind the start token at temperature 1, with a cache or without, under this lookahead. */
 static mg_status write_texts(const mg_lab *lab, const lab_subject *subject, bool cached, int lookahead, int samples,
                              int n, int *ids, mg_error *error) {
@@ -146,8 +135,8 @@ static mg_status write_texts(const mg_lab *lab, const lab_subject *subject, bool
     int start = subject->tokenizer ? mg_tokenizer_start_id(subject->tokenizer) : 0;
     mg_generator_prompt(generator, &start, 1);
     for (uint32_t i = 0; i < (uint32_t)samples; i++)
-        mg_generate(generator, &(mg_sampler){.temperature = 1, .top_p = 1}, lab_asked(lab)->seed, i, n, collect,
-                    &(collector){ids + i * (uint32_t)n, 0});
+        mg_generate_ids(generator, &(mg_sampler){.temperature = 1, .top_p = 1}, lab_asked(lab)->seed, i, n,
+                        ids + i * (uint32_t)n);
     mg_generator_free(generator);
     return MG_OK;
 }

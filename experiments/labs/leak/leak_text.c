@@ -21,17 +21,6 @@ typedef struct writing {
     ptrdiff_t length;
 } writing;
 
-typedef struct collector {
-    int *ids;
-    ptrdiff_t n;
-} collector;
-
-static bool collect(int id, void *user) {
-    collector *c = user;
-    c->ids[c->n++] = id;
-    return true;
-}
-
 static mg_status write_samples(mg_lab *lab, mg_trainer *trainer, const mg_corpus *corpus, writing *w, mg_error *error) {
     mg_gpt *gpt = mg_trainer_model(trainer);
     const mg_gpt_config *config = mg_gpt_get_config(gpt);
@@ -45,9 +34,8 @@ static mg_status write_samples(mg_lab *lab, mg_trainer *trainer, const mg_corpus
     int start = mg_tokenizer_start_id(corpus->tokenizer);
     mg_generator_prompt(generator, &start, 1);
     for (uint32_t sample = 0; sample < SAMPLES && !status; sample++) {
-        collector c = {w->ids + sample * w->length, 0};
-        mg_generate(generator, &(mg_sampler){.temperature = TEMPERATURE, .top_p = 1}, lab_asked(lab)->seed, sample,
-                    w->length, collect, &c);
+        mg_generate_ids(generator, &(mg_sampler){.temperature = TEMPERATURE, .top_p = 1}, lab_asked(lab)->seed, sample,
+                        w->length, w->ids + sample * w->length);
         if (sample % 8 == 7) lab_progress(lab, "writing", sample + 1, SAMPLES, "texts");
         status = lab_interrupted(lab, error);
     }
