@@ -4,6 +4,7 @@
 #include "commands.h"
 #include "error.h"
 #include "guard.h"
+#include "printable.h"
 #include "startup.h"
 #include "wrap.h"
 
@@ -111,6 +112,6 @@ int main(int argc, char **argv) {
         snprintf(running, sizeof running, "maskgrad %s", c->name);
         return c->run(argc - 1, argv + 1);
     }
-    fprintf(stderr, "maskgrad: there is no command '%s'; `maskgrad --help` lists them\n", argv[1]);
+    fprintf(stderr, "maskgrad: there is no command '%s'; `maskgrad --help` lists them\n", mg_shown(argv[1]).text);
     return 2;
 }

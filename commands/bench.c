@@ -8,6 +8,7 @@
 #include "gemm.h"
 #include "options.h"
 #include "parallel.h"
+#include "printable.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -225,7 +226,7 @@ static mg_status run_checkpoint(const char *asked, measured *m, mg_error *error)
     status = bench_peak(&m->result, error);
     if (!status) status = bench_generation(checkpoint.gpt, &m->result, error);
     if (!status) {
-        printf("%s; threads %d, %s\n", path, mg_threads(), mg_blas_name());
+        printf("%s; threads %d, %s\n", mg_shown(path).text, mg_threads(), mg_blas_name());
         print_generation(&m->result);
     }
     mg_checkpoint_free(&checkpoint);

@@ -4,6 +4,7 @@
 #include "commands.h"
 #include "flags.h"
 #include "lab_private.h"
+#include "printable.h"
 #include "utf8.h"
 #include "wrap.h"
 
@@ -39,15 +40,16 @@ static const mg_setting flags[] = {
 static int widest(const mg_run_record *records, int n) {
     int width = (int)strlen("setting");
     for (int i = 0; i < n; i++) {
-        int columns = mg_utf8_columns(records[i].dir.path);
+        int columns = mg_utf8_columns(mg_shown(records[i].dir.path).text);
         if (columns > width) width = columns;
     }
     return width;
 }
 
-/* How many blanks fill a text up to the width: printf counts bytes. */
-static int padding(const char *text, int width) {
-    return width - mg_utf8_columns(text);
+/* A run's folder, and blanks up to the width: printf counts bytes. */
+static void print_path(const char *before, const mg_run_record *record, int width) {
+    mg_shown_text path = mg_shown(record->dir.path);
+    printf("%s%s%*s", before, path.text, width - mg_utf8_columns(path.text), "");
 }
 
 static void print_number(const char *format, double number, bool known, int width) {
@@ -100,8 +102,8 @@ static void print_outcomes(const mg_run_record *records, int n, int width) {
         mg_run_outcome o = mg_run_outcome_of(&records[i].log);
         char mask[128];
         mg_mask_words(&records[i].options.train.model, mask, sizeof mask);
-        printf("%s%*s  %-12s  %8" PRId64, records[i].dir.path, padding(records[i].dir.path, width), "", mask,
-               o.train ? o.train->step + 1 : 0);
+        print_path("", &records[i], width);
+        printf("  %-12s  %8" PRId64, mask, o.train ? o.train->step + 1 : 0);
         print_number("%.4f", o.train ? o.train->loss : 0, o.train, 8);
         print_number("%.4f", o.validation ? o.validation->loss : 0, o.validation, 8);
         print_number("%.4f", o.best ? o.best->loss : 0, o.best, 8);
@@ -119,8 +121,8 @@ static void print_differences(const mg_run_record *records, int n, int width) {
     for (int i = 1; i < n; i++)
         for (int validation = 0; validation < 2; validation++) {
             mg_run_log_difference d = mg_run_log_compare(&records[0].log, &records[i].log, validation);
-            printf("%s%*s  %s losses: %s in common", records[i].dir.path, padding(records[i].dir.path, width), "",
-                   validation ? "val  " : "train", mg_count(d.common, "step").text);
+            print_path("", &records[i], width);
+            printf("  %s losses: %s in common", validation ? "val  " : "train", mg_count(d.common, "step").text);
             if (d.common > 0 && d.first_differs < 0) printf(", all equal");
             if (d.first_differs >= 0)
                 printf(", the first that differs is step %" PRId64 ", the largest difference is %.4g at step %" PRId64,
@@ -146,8 +148,8 @@ static void print_settings(const mg_run_record *records, int n, int width) {
         for (int i = 0; i < n; i++) {
             char value[4096];
             mg_setting_format(s, (const char *)&records[i].options + at.base, value, sizeof value);
-            printf("  %s%*s  %s\n", records[i].dir.path, padding(records[i].dir.path, width), "",
-                   value[0] ? value : "-");
+            print_path("  ", &records[i], width);
+            printf("  %s\n", value[0] ? mg_shown(value).text : "-");
         }
     }
     if (!any) puts("none");
@@ -156,7 +158,7 @@ static void print_settings(const mg_run_record *records, int n, int width) {
 static void print_tables(const mg_run_record *records, int n) {
     int width = widest(records, n);
     print_outcomes(records, n, width);
-    printf("\nAgainst %s:\n", records[0].dir.path);
+    printf("\nAgainst %s:\n", mg_shown(records[0].dir.path).text);
     print_differences(records, n, width);
     puts("\nSettings that differ:");
     print_settings(records, n, width);
@@ -221,7 +223,7 @@ static mg_status draw(const mg_run_record *records, int n, const char *out_dir, 
     if (status == MG_OK) status = lab_write_numbers(lab, error);
     if (status == MG_OK) {
         status = lab_draw_pictures(lab, error);
-        printf("\nThe curves are in %s/loss.%s\n", out_dir, lab->pictures ? "png" : "csv");
+        printf("\nThe curves are in %s/loss.%s\n", mg_shown(out_dir).text, lab->pictures ? "png" : "csv");
     }
     mg_run_dir_close(&folder);
     lab_free(lab);

@@ -5,6 +5,7 @@
 #include "flags.h"
 #include "options.h"
 #include "parallel.h"
+#include "printable.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -96,7 +97,7 @@ static mg_status evaluate_one(mg_gpt *gpt, mg_tape *tape, const mg_corpus *corpu
     if (status != MG_OK) return status;
     const char *const cells[] = {name, trained, evaluated};
     for (int i = 0; i < 3; i++) {
-        mg_csv_write_cell(stdout, cells[i]);
+        mg_csv_write_cell(stdout, mg_shown(cells[i]).text);
         putchar(',');
     }
     printf("%.6f,", e.loss);
@@ -177,7 +178,8 @@ static mg_status evaluate_file(const char *asked, const mg_data_options *data_op
     if (!checkpoint.tokenizer)
         status = mg_error_set(error, MG_ERR_INPUT, "%s has no tokenizer: it cannot read a text", path);
     if (status == MG_OK) status = mg_corpus_load(&corpus, &data, error);
-    if (status == MG_OK && corpus->warning[0]) fprintf(stderr, "maskgrad evaluate: %s\n", corpus->warning);
+    if (status == MG_OK && corpus->warning[0])
+        fprintf(stderr, "maskgrad evaluate: %s\n", mg_shown(corpus->warning).text);
     if (status == MG_OK)
         status = check_length(corpus, o->split == 0 ? MG_TRAIN : MG_VALIDATION,
                               mg_gpt_get_config(checkpoint.gpt)->block_size, path, error);

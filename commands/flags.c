@@ -1,6 +1,7 @@
 #include "flags.h"
 #include "columns.h"
 #include "heap.h"
+#include "printable.h"
 #include "wrap.h"
 
 #include <argp.h>
@@ -47,6 +48,19 @@ static void spell_with_hyphens(const mg_flag_table *tables, int argc, char **arg
         if (length == 0 || length >= sizeof word) continue;
         for (size_t k = 0; k < length; k++) word[k] = argv[i][k + 2] == '_' ? '-' : argv[i][k + 2];
         if (is_known(tables, word, length)) memcpy(argv[i] + 2, word, length);
+    }
+}
+
+/* getopt repeats an option that it does not know as it is. */
+static void refuse_unprintable_options(const mg_command_line *line, const mg_flag_table *tables, int argc,
+                                       char **argv) {
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        size_t length = strncmp(argv[i], "--", 2) == 0 ? strcspn(argv[i] + 2, "=") : 0;
+        if (argv[i][0] != '-' || (length > 0 && is_known(tables, argv[i] + 2, length))) continue;
+        mg_shown_text shown = mg_shown(argv[i]);
+        if (strcmp(shown.text, argv[i]) != 0)
+            mg_usage_error(line, "'%s' is not an option; a value that begins with - is given as --NAME=VALUE",
+                           shown.text);
     }
 }
 
@@ -246,6 +260,7 @@ int mg_flags_parse(const mg_command_line *line, const mg_flag_table *tables, int
     p->arguments = arguments;
     add_tables(p, tables);
     spell_with_hyphens(tables, argc, argv);
+    refuse_unprintable_options(line, tables, argc, argv);
 
     char name[64];
     snprintf(name, sizeof name, "maskgrad %s", line->name);
@@ -297,12 +312,12 @@ const mg_setting *mg_given_find(const mg_given *given, const mg_setting *rows, c
 }
 
 void mg_usage_error(const mg_command_line *line, const char *format, ...) {
+    mg_error error;
     va_list arguments;
     va_start(arguments, format);
-    fprintf(stderr, "maskgrad %s: ", line->name);
-    vfprintf(stderr, format, arguments);
+    mg_error_vset(&error, MG_ERR_INPUT, format, arguments);
     va_end(arguments);
-    fprintf(stderr, "\nTry `maskgrad %s --help'.\n", line->name);
+    fprintf(stderr, "maskgrad %s: %s\nTry `maskgrad %s --help'.\n", line->name, error.message, line->name);
     exit(mg_exit_status(MG_ERR_INPUT));
 }
 

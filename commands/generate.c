@@ -7,11 +7,13 @@
 #include "ids.h"
 #include "options.h"
 #include "parallel.h"
+#include "printable.h"
 #include "utf8.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct generate_options {
     const char *prompt, *ids;
@@ -21,6 +23,7 @@ typedef struct generate_options {
     int64_t seed;
     bool cache;    /* --kv-cache: insist on it */
     bool no_cache; /* --no-kv-cache */
+    bool raw;
     int threads;
 } generate_options;
 
@@ -40,6 +43,7 @@ static const mg_setting flags[] = {
     {.name = "top-k", COUNT(sampler.top_k, 0, 1000000000), .help = "Sample from the N most likely tokens only (0: all)"},
     {.name = "top-p", REAL(sampler.top_p, 0, 1), .open = MG_SETTING_OPEN_MIN,
      .help = "Sample only from the fewest tokens whose probabilities add up to X (1: all)"},
+    {.name = "raw", ON(raw), .help = "Write control characters as they are, also to a terminal (default: as \\xHH there)"},
     SEED_FLAG(seed, "Seed of the draws: the same seed gives the same text"),
     {.kind = MG_SETTING_HEADING, .help = "How it is computed:"},
     {.name = "no-kv-cache", .also = "no-cache", ON(no_cache), .help = "Recompute the whole window for each token"},
@@ -97,13 +101,23 @@ typedef struct printer {
     const mg_tokenizer *tokenizer; /* NULL: ids */
     mg_utf8_stream stream;
     int previous; /* -1: nothing was printed yet */
+    bool raw;     /* control characters too */
 } printer;
+
+/* Whole characters. A vocabulary may hold any of them, and a terminal would obey. */
+static void print_characters(const printer *p, const char *text, size_t length) {
+    char shown[MG_PRINTABLE_ROOM(MG_UTF8_ROOM(256))];
+    if (p->raw)
+        fwrite(text, 1, length, stdout);
+    else
+        fwrite(shown, 1, mg_printable(shown, sizeof shown, text, length, "\n\t"), stdout);
+}
 
 static void print_bytes(printer *p, const char *bytes, size_t length) {
     char printable[MG_UTF8_ROOM(256)];
     for (size_t done = 0; done < length;) {
         size_t n = length - done < 256 ? length - done : 256;
-        fwrite(printable, 1, mg_utf8_push(&p->stream, bytes + done, n, printable), stdout);
+        print_characters(p, printable, mg_utf8_push(&p->stream, bytes + done, n, printable));
         done += n;
     }
 }
@@ -124,7 +138,7 @@ static bool print_token(int id, void *user) {
 
 static void print_sample(mg_generator *generator, const generate_options *o, const prompt *start,
                          const mg_tokenizer *tokenizer, int sample) {
-    printer p = {.tokenizer = tokenizer, .previous = -1};
+    printer p = {.tokenizer = tokenizer, .previous = -1, .raw = o->raw || !isatty(STDOUT_FILENO)};
     for (size_t i = 0; i < start->n && !start->is_empty; i++) print_token(start->ids[i], &p);
     mg_generate(generator, &o->sampler, (uint64_t)o->seed, (uint32_t)sample, o->n_tokens, print_token, &p);
     char last[3];

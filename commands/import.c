@@ -2,6 +2,7 @@
 #include "commands.h"
 #include "flags.h"
 #include "gpt2_import.h"
+#include "printable.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -48,18 +49,21 @@ static void list(const mg_import_event *event, void *user) {
         l->matched++;
         if (l->every_tensor)
             printf("matched  %-24s %-14s %-4s from %s\n", parameter->name,
-                   mg_dims(parameter->ndim, parameter->dim).text, weight->type, weight->name);
+                   mg_dims(parameter->ndim, parameter->dim).text, mg_shown(weight->type).text,
+                   mg_shown(weight->name).text);
         return;
     case MG_IMPORT_SKIPPED:
         l->skipped++;
-        if (l->every_tensor) printf("skipped  %s %s: %s\n", weight->name, mg_weight_shape(weight).text, event->text);
+        if (l->every_tensor)
+            printf("skipped  %s %s: %s\n", mg_shown(weight->name).text, mg_weight_shape(weight).text,
+                   mg_shown(event->text).text);
         return;
     case MG_IMPORT_MISSING:
         l->missing++;
         if (l->every_tensor)
             printf("missing  %-24s %s\n", parameter->name, mg_dims(parameter->ndim, parameter->dim).text);
         return;
-    case MG_IMPORT_NOTICE: fprintf(stderr, "maskgrad import: %s\n", event->text); return;
+    case MG_IMPORT_NOTICE: fprintf(stderr, "maskgrad import: %s\n", mg_shown(event->text).text); return;
     }
 }
 
@@ -92,7 +96,7 @@ static mg_status import(const import_options *o, mg_error *error) {
     if (status == MG_OK) {
         print_model(&checkpoint, &seen);
         print_fingerprint(&fingerprint);
-        if (!o->dry_run) printf("written      %s\n", o->out);
+        if (!o->dry_run) printf("written      %s\n", mg_shown(o->out).text);
     }
     mg_checkpoint_free(&checkpoint);
     return status;

@@ -98,13 +98,23 @@ static json_t *root_object(const mg_inspection *inspection) {
     return with(root, "tokenizer", tokenizer_object(inspection->checkpoint.tokenizer));
 }
 
+/* DEL is the one control character that jansson lets pass. */
+static void print_json(const char *text) {
+    for (const char *c = text; *c; c++)
+        if (*c == 0x7F)
+            fputs("\\u007F", stdout);
+        else
+            putchar(*c);
+    putchar('\n');
+}
+
 /* All of it or nothing: half an object would look like a whole one to whoever reads the start of it. */
 mg_status mg_inspect_print_json(mg_inspection *inspection, mg_error *error) {
     json_t *root = root_object(inspection);
-    char *text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
+    char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_ENSURE_ASCII) : NULL;
     json_decref(root);
     if (!text) return mg_error_set(error, MG_ERR_MEMORY, "out of memory for the JSON");
-    puts(text);
+    print_json(text);
     json_free_t free_text;
     json_get_alloc_funcs(NULL, &free_text);
     free_text(text);

@@ -1,6 +1,7 @@
 #include "columns.h"
 #include "fields.h"
 #include "inspect.h"
+#include "printable.h"
 #include "quote.h"
 #include "wrap.h"
 
@@ -123,8 +124,8 @@ static void print_verdict(const mg_inspection *inspection) {
 
 void mg_inspect_print(mg_inspection *inspection) {
     const mg_checkpoint_info *info = &inspection->info;
-    printf("%s\n", inspection->path);
-    print_wrapped("written by", info->creator);
+    printf("%s\n", mg_shown(inspection->path).text);
+    print_wrapped("written by", mg_shown(info->creator).text);
     printf("  %-*s%d\n  %-*s%s\n", LABEL, "format version", info->format_version, LABEL, "bytes",
            grouped(info->bytes).text);
     print_wrapped("mask", mg_mask_in_words(&info->config).text);

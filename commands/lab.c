@@ -7,6 +7,7 @@
 #include "lab_private.h"
 #include "labs.h"
 #include "parallel.h"
+#include "printable.h"
 #include "run_dir.h"
 #include "wrap.h"
 
@@ -295,7 +296,7 @@ static int run_all(int argc, char **argv) {
         lab_write_index(asked.out_dir, outcomes, n, &error) != MG_OK) {
         worst = mg_command_end(&line, error.status, &error);
     } else {
-        printf("\nThe index is %s/index.html\n", asked.out_dir);
+        printf("\nThe index is %s/index.html\n", mg_shown(asked.out_dir).text);
     }
     lab_free(memory);
     return worst;
@@ -336,7 +337,7 @@ static int run_command(int argc, char **argv) {
     if (strcmp(argv[1], "all") == 0) return run_all(argc - 1, argv + 1);
     for (const lab_row *row = lab_rows; row->name; row++)
         if (strcmp(argv[1], row->name) == 0) return run_lab(row, argc - 1, argv + 1).exit_status;
-    fprintf(stderr, "maskgrad lab: there is no lab '%s'\n\n", argv[1]);
+    fprintf(stderr, "maskgrad lab: there is no lab '%s'\n\n", mg_shown(argv[1]).text);
     list_labs(stderr);
     return 2;
 }

@@ -5,6 +5,7 @@
 #include "gemm.h"
 #include "interrupt.h"
 #include "parallel.h"
+#include "printable.h"
 #include "progress.h"
 #include "run.h"
 
@@ -118,7 +119,8 @@ static mg_status resume_trainer(mg_run *run, const start *from, mg_error *error)
                             ", then it was %016" PRIx64,
                             run->options.data.path, run->dir.path, run->corpus->hash, hash);
     if (!from->has_weights) {
-        fprintf(stderr, "maskgrad train: no checkpoint was saved in %s yet: the run begins at step 0\n", run->dir.path);
+        fprintf(stderr, "maskgrad train: no checkpoint was saved in %s yet: the run begins at step 0\n",
+                mg_shown(run->dir.path).text);
         return MG_OK;
     }
     mg_status status = mg_trainer_restore(run->trainer, &from->weights, error);
@@ -234,10 +236,10 @@ static void say_what(const mg_run *run) {
     char mask[128];
     mg_mask_words(&o->model, mask, sizeof mask);
     fprintf(stderr, "%s: %td tokens, vocabulary %d; model: %td parameters, mask %s; seed %" PRIu64 ", %s, %s\n",
-            run->corpus->name, run->corpus->n, o->model.vocab_size,
+            mg_shown(run->corpus->name).text, run->corpus->n, o->model.vocab_size,
             mg_params_count(mg_gpt_params(mg_trainer_model(run->trainer))), mask, o->seed,
             mg_count(mg_threads(), "thread").text, mg_blas_name());
-    if (run->corpus->warning[0]) fprintf(stderr, "maskgrad train: %s\n", run->corpus->warning);
+    if (run->corpus->warning[0]) fprintf(stderr, "maskgrad train: %s\n", mg_shown(run->corpus->warning).text);
     warn_about_schedule(run);
 }
 
@@ -283,7 +285,7 @@ static bool stop_asked(void *user) {
 static void show_warning(const mg_run *run, const char *sentence, void *progress) {
     (void)run;
     (void)progress;
-    fprintf(stderr, "maskgrad train: %s\n", sentence);
+    fprintf(stderr, "maskgrad train: %s\n", mg_shown(sentence).text);
 }
 
 static void show_step(const mg_run *run, const mg_step *step, void *progress) {
@@ -338,8 +340,9 @@ static void print_summary(const mg_run *run, const mg_evaluation *e, const mg_gr
                score->grammatical);
     struct rusage usage;
     if (getrusage(RUSAGE_SELF, &usage) == 0) printf("peak memory %.1f MB\n", (double)usage.ru_maxrss / 1024);
-    printf("settings   %s\nlog        %s\npositions  %s\ncheckpoint %s\nsamples    %s\n", dir->run_json, dir->log,
-           dir->position, dir->checkpoint, dir->samples);
+    printf("settings   %s\nlog        %s\npositions  %s\ncheckpoint %s\nsamples    %s\n", mg_shown(dir->run_json).text,
+           mg_shown(dir->log).text, mg_shown(dir->position).text, mg_shown(dir->checkpoint).text,
+           mg_shown(dir->samples).text);
 }
 
 /* Whether the run had the steps in which a model learns that guessing is better than what it began with. */
@@ -372,7 +375,7 @@ static mg_status train(mg_run *run, bool *stopped, mg_error *error) {
     mg_progress_clear(&progress);
     if (status != MG_OK && run->saved_step >= 0)
         fprintf(stderr, "maskgrad train: the checkpoint of step %" PRId64 " is kept in %s\n", run->saved_step,
-                run->dir.checkpoint);
+                mg_shown(run->dir.checkpoint).text);
     return status;
 }
 
@@ -407,7 +410,7 @@ static int run_command(int argc, char **argv) {
         fprintf(stderr,
                 "maskgrad train: %sstopped at step %" PRId64 ", saved in %s; continue with --resume --out-dir %s\n",
                 mg_interrupt_by_reader() ? "nobody reads the output any more: " : "",
-                mg_trainer_steps_done(run.trainer), run.dir.checkpoint, run.dir.path);
+                mg_trainer_steps_done(run.trainer), mg_shown(run.dir.checkpoint).text, mg_shown(run.dir.path).text);
     mg_run_free(&run);
     mg_run_json_free(from.stored);
     return status == MG_OK && stopped ? 130 : mg_command_end(&line, status, &error);

@@ -1,5 +1,6 @@
 /* A lab on the terminal: 80 columns or fewer, and beyond ASCII only where the locale's character set is UTF-8. */
 #include "lab_private.h"
+#include "printable.h"
 #include "utf8.h"
 #include "wrap.h"
 
@@ -21,14 +22,13 @@ static size_t letters_under_root(const char *text) {
 
 const char *lab_shown(mg_lab *lab, const char *text) {
     bool utf8 = lab->settings.terminal.utf8;
+    size_t length = strlen(text), room = MG_PRINTABLE_ROOM(length);
+    char *printable = mg_arena_alloc(lab->arena, room, 1, "a text for the terminal");
+    length = mg_printable(printable, room, text, length, "\n");
+    text = printable;
     /* The longest replacement is not longer than twice what it replaces. */
-    char *shown = mg_arena_alloc(lab->arena, 2 * strlen(text) + 1, 1, "a text for the terminal"), *to = shown;
+    char *shown = mg_arena_alloc(lab->arena, 2 * length + 1, 1, "a text for the terminal"), *to = shown;
     while (*text) {
-        /* A control character of a text is not an order to the terminal. */
-        if (((unsigned char)*text < 32 && *text != '\n') || *text == 127) {
-            *to++ = *text++ == '\t' ? ' ' : '?';
-            continue;
-        }
         if (utf8 || (unsigned char)*text < 128) {
             *to++ = *text++;
             continue;
