@@ -27,7 +27,8 @@ awk 'BEGIN {
 row() { # NAME FILE [TOKENS [COLUMN [MERGES]]]
     local name=$1
     shift
-    build/release/tests/loading "$@" | awk -F, -v OFS=' | ' -v name="$name" '{ $1 = $1; print "| " name " | " $0 " |" }'
+    # The fastest of three: other programs take their share of the caches, if not of the processor seconds.
+    for _ in 1 2 3; do build/release/tests/loading "$@"; done | sort -t, -k2 -n | head -n 1 | awk -F, -v OFS=' | ' -v name="$name" '{ $1 = $1; print "| " name " | " $0 " |" }'
 }
 echo "| source | MB | seconds | MB/s | tokens | bytes per token beyond the file |"
 echo "|---|---|---|---|---|---|"
