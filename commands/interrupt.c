@@ -2,17 +2,19 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t asked, reader_is_gone;
+static char said[128];
 
 static void ask(int signal_number) {
     (void)signal_number;
-    static const char said[] = "\nfinishing the step; Ctrl-C again stops at once\n";
     if (asked) _exit(130);
     asked = 1;
     int held = errno;
-    ssize_t written = write(STDERR_FILENO, said, sizeof said - 1);
+    ssize_t written = write(STDERR_FILENO, said, strlen(said));
     (void)written; /* if nobody listens, nothing is lost */
     errno = held;
 }
@@ -22,7 +24,8 @@ static void lose_reader(int signal_number) {
     reader_is_gone = asked = 1; /* the write fails with EPIPE, and main tells of it */
 }
 
-void mg_interrupt_watch(void) {
+void mg_interrupt_watch(const char *doing) {
+    snprintf(said, sizeof said, "\n%s; Ctrl-C again stops at once\n", doing);
     struct sigaction action = {.sa_handler = ask, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);

@@ -6,7 +6,8 @@
 
 #include <stdbool.h>
 
-void mg_interrupt_watch(void);
+/* `doing` is what it then says: "finishing the step". */
+void mg_interrupt_watch(const char *doing);
 bool mg_interrupt_asked(void);
 bool mg_interrupt_by_reader(void); /* it was a reader that went away */
 

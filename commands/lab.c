@@ -161,7 +161,7 @@ static void note_interruption(mg_lab *lab) {
 }
 
 static mg_status run_and_write(mg_lab *lab, mg_error *error) {
-    mg_interrupt_watch();
+    mg_interrupt_watch("finishing the step");
     mg_status status = lab->row->run(lab, error);
     bool collected = lab->checks.n > 0 || lab->blocks.n > 0;
     if (status == MG_ERR_STOPPED && collected)

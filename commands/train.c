@@ -370,7 +370,7 @@ static mg_status train(mg_run *run, bool *stopped, mg_error *error) {
                                 .evaluated = show_evaluation,
                                 .user = &progress};
     say_what(run);
-    mg_interrupt_watch();
+    mg_interrupt_watch("finishing the step");
     mg_status status = mg_run_train(run, stopped, error);
     mg_progress_clear(&progress);
     if (status != MG_OK && run->saved_step >= 0)

@@ -31,11 +31,12 @@ static bool answered(audit *a, mg_status status) {
     return false;
 }
 
-/* A logit of −inf is a token that cannot be; NaN and +inf are no logits. */
-static bool are_numbers(audit *a, int rows, int length, int width, const double *x) {
+/* A logit of −inf is a token that cannot be; NaN and +inf are no logits. What a pad predicts is nobody's business. */
+static bool are_numbers(audit *a, int rows, int length, int width, const int *mask, const double *x) {
     for (int64_t i = 0; i < (int64_t)rows * length * width; i++) {
         if (!isnan(x[i]) && x[i] != (double)INFINITY) continue;
         int64_t position = i / width;
+        if (mask && !mask[position]) continue;
         char row[32] = "";
         if (rows > 1) snprintf(row, sizeof row, "row %lld, ", (long long)(position / length));
         audit_say(a, MG_AUDIT_FAIL, "a logit is %s (%sposition %lld of %d)", isnan(x[i]) ? "NaN" : "infinite", row,
@@ -48,13 +49,13 @@ static bool are_numbers(audit *a, int rows, int length, int width, const double 
 
 bool audit_logits(audit *a, const mg_audit_batch *batch, double *logits) {
     return may_call(a) && answered(a, a->model->logits(a->model->user, batch, logits, a->error)) &&
-           are_numbers(a, batch->rows, batch->length, batch->n_columns, logits);
+           are_numbers(a, batch->rows, batch->length, batch->n_columns, batch->mask, logits);
 }
 
 bool audit_step(audit *a, const int *ids, int n, bool reset, double *logits) {
     const mg_audit_model *m = a->model;
     return may_call(a) && answered(a, m->step(m->user, ids, n, reset, a->n_columns, a->columns, logits, a->error)) &&
-           are_numbers(a, 1, n, a->n_columns, logits);
+           are_numbers(a, 1, n, a->n_columns, NULL, logits);
 }
 
 bool audit_step_or_refusal(audit *a, const int *ids, int n, double *logits, bool *refused) {
@@ -62,7 +63,7 @@ bool audit_step_or_refusal(audit *a, const int *ids, int n, double *logits, bool
     const mg_audit_model *m = a->model;
     mg_status status = m->step(m->user, ids, n, false, a->n_columns, a->columns, logits, a->error);
     *refused = status == MG_ERR_INPUT;
-    return *refused || (answered(a, status) && are_numbers(a, 1, n, a->n_columns, logits));
+    return *refused || (answered(a, status) && are_numbers(a, 1, n, a->n_columns, NULL, logits));
 }
 
 bool audit_loss(audit *a, const int *ids, int length, double *loss) {
@@ -71,7 +72,7 @@ bool audit_loss(audit *a, const int *ids, int length, double *loss) {
     bool is_nan = isnan(*loss);
     audit_say(a, is_nan ? MG_AUDIT_FAIL : MG_AUDIT_INCONCLUSIVE, "the loss is %s",
               is_nan ? "NaN" : "infinite: some target has probability 0");
-    audit_look(a, "a logit of −inf, the log of 0, a mean over no target");
+    audit_look(a, "a logit of -inf, the log of 0, a mean over no target");
     return false;
 }
 

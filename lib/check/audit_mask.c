@@ -284,7 +284,7 @@ static const char *where_to_look(const audit *a) {
         for (int64_t j = 0; j <= i; j++) past = fmax(past, a->result->map[i * n + j]);
     if (found->query < 0) return "a mask or a buffer that is shorter than the context";
     if (found->largest < 1e-5 * past)
-        return "a finite mask value (−1e4, −1e9 in half precision) or one added after the softmax; and sums whose "
+        return "a finite mask value (-1e4, -1e9 in half precision) or one added after the softmax; and sums whose "
                "order "
                "depends on later tokens (an FFT, expert routing): in float64 rounding shrinks, a leak does not";
     if (found->reach == 1)
@@ -292,8 +292,9 @@ static const char *where_to_look(const audit *a) {
                "wrong "
                "way, targets mixed into the inputs";
     if (strstr(found->pattern, "block")) return "attention inside blocks or chunks that has no mask of its own";
-    if (strstr(found->pattern, "from position")) return "a mask or a buffer of a fixed size that ends there";
-    return "the causal mask: built, passed on and applied before the softmax, as −inf, in every layer, head and path; "
+    if (strstr(found->pattern, "every prediction from position"))
+        return "a mask or a buffer of a fixed size that ends there";
+    return "the causal mask: built, passed on and applied before the softmax, as -inf, in every layer, head and path; "
            "and "
            "anything else that runs over time: pooling, an FFT, a norm, a convolution, routing by the whole sequence";
 }
@@ -313,12 +314,14 @@ static void convict(audit *a) {
 static void acquit(audit *a) {
     const mg_audit *r = a->result;
     char of[96];
-    snprintf(of, sizeof of, r->looked_at < r->pairs ? "of %lld that were looked at, out of %lld" : "of all %lld",
-             (long long)r->looked_at, (long long)r->pairs);
-    char which[64];
-    snprintf(which, sizeof which, "%d sequence%s", a->sequences, a->sequences == 1 ? "" : "s");
-    const char *count = a->noise > 0 ? "moves by more than the noise allows to see" : "moves a bit";
-    audit_say(a, MG_AUDIT_PASS, "none %s pairs of a prediction and a later token %s, in %s", of, count, which);
+    if (r->looked_at < r->pairs)
+        snprintf(of, sizeof of, "%lld pairs that were looked at, out of %lld,", (long long)r->looked_at,
+                 (long long)r->pairs);
+    else
+        snprintf(of, sizeof of, "%s", mg_count(r->pairs, "pair").text);
+    const char *moves = a->noise > 0 ? "moves by more than the noise allows to see" : "moves a bit";
+    audit_say(a, MG_AUDIT_PASS, "none of %s of a prediction and a later token %s, in %s", of, moves,
+              mg_count(a->sequences, "sequence").text);
     if (a->noise > 0) {
         audit_finding(a)->verdict = MG_AUDIT_INCONCLUSIVE;
         audit_add(a, ": a leak below %d times the noise of %.3g stays unseen", AUDIT_NOISE_MULTIPLE, a->noise);
@@ -363,11 +366,12 @@ long audit_mask_calls(const audit *a) {
 void audit_control(audit *a) {
     if (nothing_to_change(a) || !measure(a)) return;
     if (a->n_silent == 0) {
-        audit_say(a, MG_AUDIT_PASS, "each of %d predictions is moved by an earlier token", a->n_listening);
+        audit_say(a, MG_AUDIT_PASS, "each of %s is moved by an earlier token",
+                  mg_count(a->n_listening, "prediction").text);
         return;
     }
-    audit_say(a, MG_AUDIT_INCONCLUSIVE, "no earlier token moves position %d; so it is with %d of %d predictions",
-              a->silent, a->n_silent, a->n_listening);
+    audit_say(a, MG_AUDIT_INCONCLUSIVE, "no earlier token moves position %d; so it is with %d of %s", a->silent,
+              a->n_silent, mg_count(a->n_listening, "prediction").text);
     audit_look(a, "weights that are 0 or were never loaded, an output that is constant, a mask that hides the past, "
                   "attention whose result is not used; a model that only looks at the current token is like that too");
 }

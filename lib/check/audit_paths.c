@@ -22,33 +22,47 @@ static bool too_short(audit *a) {
 
 enum { PREFIXES = 4 };
 
+/* 1, 2, half and all but one, each once; "1, 2, 12 and 23" in words. */
+static int prefix_lengths(int T, int lengths[PREFIXES], char *words, size_t size) {
+    int wanted[PREFIXES] = {1, 2, T / 2, T - 1}, n = 0;
+    for (int i = 0; i < PREFIXES; i++)
+        if (wanted[i] < T && (n == 0 || wanted[i] > lengths[n - 1])) lengths[n++] = wanted[i];
+    size_t used = 0;
+    for (int i = 0; i < n; i++)
+        used += (size_t)snprintf(words + used, size - used, "%s%d",
+                                 i == 0       ? ""
+                                 : i == n - 1 ? " and "
+                                              : ", ",
+                                 lengths[i]);
+    return n;
+}
+
 void audit_prefix(audit *a) {
     if (too_short(a)) return;
-    int T = a->T, lengths[PREFIXES] = {1, 2, T / 2, T - 1};
+    char words[64];
+    int T = a->T, lengths[PREFIXES], n = prefix_lengths(T, lengths, words, sizeof words);
     int *ids = audit_sequence(a, 0, T);
     const double *all = whole(a, ids, T);
     if (!all) return;
     double limit = audit_limit(a, (int64_t)T * a->n_columns, all), largest = 0;
-    for (int p = 0; p < PREFIXES; p++) {
+    for (int p = 0; p < n; p++) {
         const double *part = whole(a, ids, lengths[p]);
         if (!part) {
-            audit_add(a, " (a prefix of %d tokens)", lengths[p]);
+            audit_add(a, " (cut to its first %s)", mg_count(lengths[p], "token").text);
             return;
         }
         int t = audit_first_apart(a, lengths[p], all, part, limit, &largest);
         if (t < 0) continue;
         audit_say(a, MG_AUDIT_FAIL,
-                  "in a prefix of %d tokens position %d differs from the whole of %d by up to %.3g; %.3g is allowed",
-                  lengths[p], t, T, largest, limit);
+                  "cut to its first %s, position %d of the sequence of %d differs by up to %.3g; %.3g is allowed",
+                  mg_count(lengths[p], "token").text, t, T, largest, limit);
         audit_pair(a, t, lengths[p], largest);
         audit_look(a, "what depends on the length of the input: positions counted from the end, a mean or a norm over "
                       "time, a mask cut from the wrong corner, a buffer that is reused");
         return;
     }
-    audit_say(a, MG_AUDIT_PASS,
-              "prefixes of 1, 2, %d and %d tokens agree with the whole of %d within %.2g (%.2g is "
-              "allowed)",
-              T / 2, T - 1, T, largest, limit);
+    audit_say(a, MG_AUDIT_PASS, "its first %s tokens alone agree with the whole of %d within %.2g (%.2g is allowed)",
+              words, T, largest, limit);
     audit_finding(a)->largest = largest;
 }
 

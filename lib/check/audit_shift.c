@@ -6,11 +6,25 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LEAST = -2, MOST = 3, AHEADS = MOST - LEAST + 1, ROLLED = AHEADS, RULES, SEQUENCES = 3, MOST_TOKENS = 64 };
+enum {
+    LEAST = -2,
+    MOST = 3,
+    AHEADS = MOST - LEAST + 1,
+    ROLLED = AHEADS,
+    RULES,
+    SEQUENCES = 3,
+    MOST_TOKENS = 64,
+    MOST_LOGITS = 1 << 26
+};
 
-/* Cross-entropy by ROLLED: one token ahead, and of the last position against the first token. */
+/* The logits may be those of the sequence, or of all but its last token, which has no target: the same for a causal
+ * model, and not for one that leaks. By the rule ROLLED the target is one token ahead, and the last position's the
+ * first.
+ */
+enum { WHOLE, ALL_BUT_LAST, INPUTS };
+
 typedef struct scores {
-    double loss[SEQUENCES], by[SEQUENCES][RULES];
+    double loss[SEQUENCES], by[INPUTS][SEQUENCES][RULES];
     double limit[SEQUENCES];
 } scores;
 
@@ -21,11 +35,11 @@ static double log_sum_exp(int n, const double *x) {
     return most + log(sum);
 }
 
-/* The mean over the positions whose target is in the sequence; rolled: over all, the last against the first. */
-static double cross_entropy(int V, int T, const double *logits, const int *ids, int ahead, bool rolled) {
+/* The mean over those of n positions whose target is among the T ids; rolled: over all, the last against the first. */
+static double cross_entropy(int V, int n, int T, const double *logits, const int *ids, int ahead, bool rolled) {
     double sum = 0;
     int count = 0;
-    for (int t = 0; t < T; t++) {
+    for (int t = 0; t < n; t++) {
         int target = rolled ? (t + ahead) % T : t + ahead;
         if (target < 0 || target >= T) continue;
         const double *row = logits + (int64_t)t * V;
@@ -35,17 +49,24 @@ static double cross_entropy(int V, int T, const double *logits, const int *ids, 
     return count > 0 ? sum / count : NAN;
 }
 
+static bool score_input(audit *a, int input, int T, const int *ids, double *logits, double *by) {
+    int V = a->model->vocab, n = input == WHOLE ? T : T - 1;
+    mg_audit_batch batch = audit_batch(a, 1, n, ids);
+    batch.n_columns = V;
+    batch.columns = NULL;
+    if (!audit_logits(a, &batch, logits)) return false;
+    for (int k = 0; k < AHEADS; k++) by[k] = cross_entropy(V, n, T, logits, ids, LEAST + k, false);
+    by[ROLLED] = input == WHOLE ? cross_entropy(V, n, T, logits, ids, 1, true) : (double)NAN;
+    return true;
+}
+
 static bool score(audit *a, int T, scores *s) {
-    int V = a->model->vocab;
-    double *logits = audit_doubles(a, (int64_t)T * V);
+    double *logits = audit_doubles(a, (int64_t)T * a->model->vocab);
     for (int n = 0; n < SEQUENCES; n++) {
         int *ids = audit_sequence(a, n, T);
-        mg_audit_batch batch = audit_batch(a, 1, T, ids);
-        batch.n_columns = V;
-        batch.columns = NULL;
-        if (!audit_logits(a, &batch, logits) || !audit_loss(a, ids, T, &s->loss[n])) return false;
-        for (int k = 0; k < AHEADS; k++) s->by[n][k] = cross_entropy(V, T, logits, ids, LEAST + k, false);
-        s->by[n][ROLLED] = cross_entropy(V, T, logits, ids, 1, true);
+        for (int input = 0; input < INPUTS; input++)
+            if (!score_input(a, input, T, ids, logits, s->by[input][n])) return false;
+        if (!audit_loss(a, ids, T, &s->loss[n])) return false;
         s->limit[n] = audit_limit(a, 1, &s->loss[n]);
     }
     return true;
@@ -53,28 +74,33 @@ static bool score(audit *a, int T, scores *s) {
 
 /* The most that the loss differs from this rule's in any sequence, as a part of what is allowed. −inf among the logits
  * makes an infinite cross-entropy, which is nobody's loss. */
-static double deviation(const scores *s, int rule) {
+static double deviation_of(const scores *s, int input, int rule, double factor) {
     double most = 0;
     for (int n = 0; n < SEQUENCES; n++) {
-        double part = fabs(s->loss[n] - s->by[n][rule]) / s->limit[n];
-        most = isfinite(part) ? fmax(most, part) : INFINITY;
+        double part = fabs(s->loss[n] - factor * s->by[input][n][rule]) / s->limit[n];
+        most = isfinite(part) ? fmax(most, part) : (double)INFINITY;
     }
     return most;
 }
 
+static double deviation(const scores *s, int rule) {
+    return fmin(deviation_of(s, WHOLE, rule, 1), deviation_of(s, ALL_BUT_LAST, rule, 1));
+}
+
 /* The same number times this rule's in every sequence, though those differ: a loss in bits, or a sum; or 0. */
 static double multiple_of(const scores *s, int rule) {
-    double ratio = s->loss[0] / s->by[0][rule], spread = 0;
-    for (int n = 0; n < SEQUENCES; n++) {
-        if (!(fabs(s->loss[n] - ratio * s->by[n][rule]) <= s->limit[n])) return 0;
-        spread = fmax(spread, fabs(s->by[n][rule] - s->by[0][rule]) / s->limit[n]);
+    for (int input = 0; input < INPUTS; input++) {
+        const double(*by)[RULES] = s->by[input];
+        double ratio = s->loss[0] / by[0][rule], spread = 0;
+        for (int n = 0; n < SEQUENCES; n++) spread = fmax(spread, fabs(by[n][rule] - by[0][rule]) / s->limit[n]);
+        if (ratio > 0 && spread > 10 / fmin(1, ratio) && deviation_of(s, input, rule, ratio) <= 1) return ratio;
     }
-    return spread > 10 / fmin(1, ratio) && ratio > 0 ? ratio : 0;
+    return 0;
 }
 
 static void list_rules(audit *a, const scores *s) {
     audit_add(a, ". Its loss is %.4f; the cross-entropies of the tokens %d to %d ahead are", s->loss[0], LEAST, MOST);
-    for (int k = 0; k < AHEADS; k++) audit_add(a, "%s %.4f", k ? "," : "", s->by[0][k]);
+    for (int k = 0; k < AHEADS; k++) audit_add(a, "%s %.4f", k ? "," : "", s->by[WHOLE][0][k]);
 }
 
 static void judge_rule(audit *a, const scores *s, int rule) {
@@ -135,6 +161,7 @@ static void judge_multiple(audit *a, const scores *s) {
 
 void audit_shift(audit *a) {
     int T = a->T < MOST_TOKENS ? a->T : MOST_TOKENS;
+    while (T > 2 && (int64_t)T * a->model->vocab > MOST_LOGITS) T /= 2;
     if (T < 2) {
         audit_say(a, MG_AUDIT_INCONCLUSIVE, "a sequence of one token has no target");
         return;
@@ -154,5 +181,5 @@ void audit_shift(audit *a) {
 
 long audit_shift_calls(const audit *a) {
     (void)a;
-    return 2 * SEQUENCES;
+    return (1 + INPUTS) * SEQUENCES;
 }

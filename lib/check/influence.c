@@ -23,9 +23,11 @@ static bool is_periodic(ptrdiff_t T, const double *map, ptrdiff_t first, ptrdiff
     return true;
 }
 
+/* 0: none. The last row, which has nothing to see ahead, counts among those that do not leak. */
 static ptrdiff_t period_of(ptrdiff_t T, const double *map, ptrdiff_t first, bool leaking) {
     ptrdiff_t period = next_leaking_row(T, map, first + 1, leaking) - first;
-    return first + period < T - 1 && period > 1 && is_periodic(T, map, first, period, leaking) ? period : 0;
+    bool again = leaking ? first + period < T - 1 : first + period <= T - 1;
+    return again && period > 1 && is_periodic(T, map, first, period, leaking) ? period : 0;
 }
 
 /* The only column that any row sees ahead; -1: there are several. */
