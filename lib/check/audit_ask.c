@@ -136,11 +136,21 @@ double audit_change(const audit *a, int64_t n, const double *x, const double *y)
     return difference > AUDIT_NOISE_MULTIPLE * a->noise ? difference : 0;
 }
 
-double audit_limit(const audit *a, int64_t n, const double *logits) {
+double audit_scale(int64_t n, const double *logits) {
     double scale = 0;
     for (int64_t i = 0; i < n; i++)
         if (isfinite(logits[i])) scale = fmax(scale, fabs(logits[i]));
-    return fmax(mg_audit_tolerance(a->model->dtype, scale), AUDIT_NOISE_MULTIPLE * a->noise);
+    return scale;
+}
+
+bool audit_is_rounding(const audit *a, double change) {
+    static const double epsilon[] = {0x1p-24, 0x1p-53, 0x1p-11, 0x1p-8};
+    return change <= 16 * epsilon[a->model->dtype] * a->scale;
+}
+
+double audit_limit(const audit *a, int64_t n, const double *logits) {
+    double tolerance = mg_audit_tolerance(a->model->dtype, audit_scale(n, logits));
+    return fmax(tolerance, AUDIT_NOISE_MULTIPLE * a->noise);
 }
 
 int audit_first_apart(const audit *a, int length, const double *x, const double *y, double limit, double *largest) {

@@ -51,10 +51,16 @@ static bool see_full(audit *a, const mg_audit_batch *like, const int *ids, const
 
 /* ---- Beyond it: a sample of cuts ---- */
 
-static int n_far_cuts(const audit *a) {
+/* 1, T−2, T−1, and both sides of each power of 2 from 16 on. */
+static int n_borders(const audit *a) {
     int borders = 3;
     for (int64_t p = 16; p < a->T; p *= 2) borders += 2;
-    return a->options.cuts + borders;
+    return borders;
+}
+
+static int n_far_cuts(const audit *a) {
+    int borders = n_borders(a);
+    return a->options.cuts > borders ? a->options.cuts : borders;
 }
 
 static int compare_ints(const void *x, const void *y) {
@@ -71,7 +77,8 @@ static int *far_cuts(audit *a, int *count) {
         cut[at++] = (int)p;
         cut[at++] = (int)(p + 1 < T ? p + 1 : T - 1);
     }
-    for (int i = 0; at < n; i++) cut[at++] = 1 + (int)((int64_t)(T - 2) * (2 * i + 1) / (2 * (int64_t)a->options.cuts));
+    for (int i = 0, spread = n - at; i < spread; i++)
+        cut[at++] = 1 + (int)((int64_t)(T - 2) * (2 * i + 1) / (2 * (int64_t)spread));
     qsort(cut, (size_t)n, sizeof *cut, compare_ints);
     int kept = 0;
     for (int i = 0; i < n; i++)
@@ -278,15 +285,10 @@ static void judge_training(audit *a) {
 
 static const char *where_to_look(const audit *a) {
     const mg_influence *found = &a->result->influence;
-    const int64_t n = a->full;
-    double past = 0;
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j <= i; j++) past = fmax(past, a->result->map[i * n + j]);
     if (found->query < 0) return "a mask or a buffer that is shorter than the context";
-    if (found->largest < 1e-5 * past)
-        return "a finite mask value (-1e4, -1e9 in half precision) or one added after the softmax; and sums whose "
-               "order "
-               "depends on later tokens (an FFT, expert routing): in float64 rounding shrinks, a leak does not";
+    if (audit_is_rounding(a, found->largest))
+        return "sums whose order depends on later tokens: an FFT, products whose shape the routing decides. Run it in "
+               "float64: rounding shrinks, a leak does not. Or a finite mask value (-1e4), one added after the softmax";
     if (found->reach == 1)
         return "an off-by-one: the diagonal of tril or triu, a 'same' convolution, embeddings or inputs shifted the "
                "wrong "
@@ -307,6 +309,7 @@ static void convict(audit *a) {
     audit_say(a, MG_AUDIT_FAIL, "position %d moves with token %d, which comes later, by %.3g", a->leak_query,
               a->leak_key, by);
     if (in_map) audit_add(a, ": %s (%td pairs, the largest change %.3g)", found->pattern, found->pairs, found->largest);
+    if (audit_is_rounding(a, found->largest)) audit_add(a, ". It is no larger than rounding");
     audit_pair(a, a->leak_query, a->leak_key, found->largest);
     audit_look(a, where_to_look(a));
 }

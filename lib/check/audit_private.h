@@ -9,7 +9,7 @@
 enum {
     AUDIT_COLUMNS = 64,        /* logits per position that are looked at, and tokens that sequences are made of */
     AUDIT_NOISE_MULTIPLE = 10, /* what is not so many times the noise is not seen */
-    AUDIT_CONTROLS = 8         /* rows of the control beyond `full` */
+    AUDIT_CONTROLS = 4         /* rows of the control beyond `full` */
 };
 
 typedef struct audit {
@@ -23,6 +23,7 @@ typedef struct audit {
     int T, full, rows, sequences;      /* as in the result; rows and sequences become 1 when rows see each other */
     int n_columns, n_letters;          /* columns and letters are the same ids, but for those of the user's sequence */
     const int *columns, *letters;      /* columns is NULL where all of the vocabulary is asked for */
+    double scale;                      /* the largest logit of the first answer */
     double noise;                      /* of the path that is being looked at */
     bool tried, measured, confirmed;   /* the map was asked for; it is there; its leak was seen twice */
     int leak_query, leak_key;          /* the first leak; -1: none */
@@ -58,6 +59,9 @@ double *audit_doubles(audit *a, int64_t n);
 double audit_difference(int64_t n, const double *x, const double *y);
 /* The same, if it counts within one shape: any at all, or with noise what exceeds its multiple. Else 0. */
 double audit_change(const audit *a, int64_t n, const double *x, const double *y);
+double audit_scale(int64_t n, const double *logits); /* the largest finite one */
+/* Whether a change is no larger than what adding in another order leaves: it counts all the same, with a hint. */
+bool audit_is_rounding(const audit *a, double change);
 /* The most that two shapes may differ: the dtype's tolerance of the largest finite logit, or the noise's multiple. */
 double audit_limit(const audit *a, int64_t n, const double *logits);
 /* The first of `length` positions whose logits differ by more than `limit`; -1: none. *largest is raised to what is

@@ -41,6 +41,7 @@ static void judge_noise(audit *a, int64_t size, double *const *answer) {
     double next = audit_difference(size, answer[0], answer[1]), later = 0;
     for (int k = 2; k < REPEATS; k++) later = fmax(later, audit_difference(size, answer[1], answer[k]));
     double noise = a->noise = a->result->noise = fmax(next, later);
+    a->scale = audit_scale(size, answer[0]);
     if (noise == 0) {
         audit_say(a, MG_AUDIT_PASS, "the same ids gave the same bits %d times, also after other calls", REPEATS);
         return;
@@ -132,6 +133,11 @@ static void judge_rows(audit *a, int B, const rows_seen *seen) {
         audit_look(a,
                    "batch_first, or a transpose of batch and time; batch statistics; a capacity or a scale that rows "
                    "share; a reshape that mixes the two axes");
+        if (audit_is_rounding(a, seen->by)) {
+            audit_add(a, ", no more than rounding");
+            audit_look(a, "products whose shape depends on all rows, as in expert routing: they move last bits, and "
+                          "harm nobody. In float64 they shrink; what rows really share does not");
+        }
     } else if (seen->permuted >= 0 || seen->alone >= 0) {
         int row = seen->permuted >= 0 ? seen->permuted : seen->alone;
         audit_say(a, MG_AUDIT_FAIL, "row %d %s differs by up to %.3g; %.3g is allowed", row,

@@ -42,6 +42,11 @@ static ptrdiff_t only_key(ptrdiff_t T, const double *map) {
     return key;
 }
 
+static const char *ordinal_ending(ptrdiff_t n) {
+    static const char *const endings[] = {"th", "st", "nd", "rd"};
+    return n / 10 % 10 == 1 || n % 10 > 3 ? "th" : endings[n % 10];
+}
+
 static void describe_rows(ptrdiff_t T, const double *map, mg_influence *found) {
     char *to = found->pattern;
     size_t size = sizeof found->pattern;
@@ -54,7 +59,7 @@ static void describe_rows(ptrdiff_t T, const double *map, mg_influence *found) {
     else if (honest > 1 && (period = period_of(T, map, honest, false)) > 2 && honest < period)
         snprintf(to, size, "every prediction inside its block of %td", period);
     else if (first < (period = period_of(T, map, first, true)))
-        snprintf(to, size, "every %tdth prediction, from position %td on,", period, first);
+        snprintf(to, size, "every %td%s prediction, from position %td on,", period, ordinal_ending(period), first);
     else if (next_leaking_row(T, map, first + 1, true) == T - 1)
         snprintf(to, size, "only the prediction at position %td", first);
     else

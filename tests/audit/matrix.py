@@ -25,6 +25,10 @@ PROBES = ("repeat", "batch", "mask", "control", "prefix", "padding", "cache", "s
 # ---- How a model is shown ----
 
 
+def see_all(n):
+    return torch.zeros(n, n).bool()
+
+
 def shown(model, vocab=V, context=T, **offers):
     """A PyTorch module of token ids, as audit()'s arguments."""
 
@@ -69,7 +73,7 @@ def on_path(name, method, **faults):
 
 def train_only():
     model = Decoder()
-    return shown(model, train=lambda ids: model.train_mode(ids, masks=[lambda n: torch.zeros(n, n).bool()] * 2))
+    return shown(model, train=lambda ids: model.train_mode(ids, masks=[see_all] * 2))
 
 
 def training_mode(**options):
@@ -82,7 +86,7 @@ def noisy(size):
 
 
 def noise_and_leak():
-    model = Decoder(mask=lambda n: torch.zeros(n, n).bool())
+    model = Decoder(mask=see_all)
     return shown(lambda ids: model(ids) + 1e-3 * torch.randn(1))
 
 
@@ -103,6 +107,11 @@ def batch_first_mistaken():
 def flattened_rows():
     model = Decoder(context=T * 16)
     return shown(lambda ids: model(ids.reshape(1, -1)).reshape(*ids.shape, V))
+
+
+def first_row_only():
+    model, open_model = Decoder(), Decoder(mask=see_all)
+    return shown(lambda ids: torch.cat([model(ids[:1]), open_model(ids[1:])]))
 
 
 def zeroed(parts):
@@ -178,7 +187,6 @@ def in_bits():
 
 # ---- The tables: name, model, first probe, verdict, pair, words of its evidence ----
 
-see_all = lambda n: torch.zeros(n, n).bool()
 FAULTS = [
     ("dropout left on", training_mode(dropout=0.1), "repeat", "fail", None, "each time"),
     ("noise", noisy(0.1), "repeat", "fail", None, "each time"),
@@ -191,6 +199,7 @@ FAULTS = [
     ("batch norm in training mode", lambda: shown(Only(batch_norm()).train()), "batch", "fail", None, "other rows"),
     ("scaled by the whole batch", only(whole_batch_scale), "batch", "fail", None, "other rows"),
     ("rows in one long sequence", flattened_rows, "batch", "fail", None, "other rows"),
+    ("a mask for the first row only", first_row_only, "batch", "fail", None, ""),
     ("no mask", masked(see_all), "mask", "fail", (0, 1), "every prediction sees every later token"),
     ("inverted mask", masked(lambda n: torch.ones(n, n).tril(-1).bool()), "mask", "fail", (0, 1), ""),
     ("diagonal one too far", masked(lambda n: torch.ones(n, n).triu(2).bool(), layers=1), "mask", "fail", (0, 1),
@@ -213,6 +222,9 @@ FAULTS = [
     ("FFT", mixed(fourier), "mask", "fail", (0, 1), "every later token"),
     ("layer norm over time", mixed(norm_over_time), "mask", "fail", (0, 1), ""),
     ("instance norm", mixed(instance_norm), "mask", "fail", (0, 1), ""),
+    ("a scale of the whole sequence", mixed(scale_of_the_sequence), "mask", "fail", (0, 1), ""),
+    ("a sum from the right", mixed(sum_from_the_right), "mask", "fail", (0, 1), "every later token"),
+    ("a bias in place of a mask", masked(see_all, bias=slopes), "mask", "fail", (0, 1), ""),
     ("'same' convolution", only(same_convolution), "mask", "fail", (0, 1), "every prediction sees 1 token ahead"),
     ("shifted embeddings", mixed(shifted_left), "mask", "fail", (0, 1), "1 token ahead"),
     ("expert-choice routing", mixed(expert_choice), "mask", "fail", None, ""),

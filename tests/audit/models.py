@@ -122,6 +122,11 @@ def by_distance(model, n):
     return -0.3 * (torch.arange(n)[:, None] - torch.arange(n)[None]).abs()
 
 
+def slopes(model, n):
+    """A bias that grows with the distance into the future, over no mask: the bias was to be the mask."""
+    return -2.0 * (torch.arange(n)[None] - torch.arange(n)[:, None]).clamp(min=0)
+
+
 def relative(model, n):
     distance = (torch.arange(n)[:, None] - torch.arange(n)[None]).clamp(-8, 8)
     return model.relative[distance + 8]
@@ -269,6 +274,14 @@ def instance_norm(x):
 
 def shifted_left(x):
     return x.roll(-1, 1)
+
+
+def scale_of_the_sequence(x):
+    return x / x.abs().amax(1, keepdim=True)
+
+
+def sum_from_the_right(x):
+    return x.flip(1).cumsum(1).flip(1)
 
 
 def cumulative_mean(x):
