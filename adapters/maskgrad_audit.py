@@ -43,7 +43,7 @@ def _array(x):
             x = x.float()
         x = x.cpu().numpy()
     x = np.asarray(x)
-    return x if x.dtype == np.float64 else x.astype(np.float32)
+    return x if x.dtype == np.float64 else x.astype(np.float32, copy=False)
 
 
 def _seed(seed):
@@ -89,8 +89,9 @@ class _Model:
         try:
             x, shape = self.ask(request)
         except Exception as refusal:
-            traceback.print_exc()
-            return _line({"error": f"{type(refusal).__name__}: {refusal}"})
+            where = traceback.extract_tb(refusal.__traceback__)[-1]
+            place = f"{os.path.basename(where.filename)}:{where.lineno}"
+            return _line({"error": f"{type(refusal).__name__} at {place}: {refusal}"})
         if x.shape != shape:
             return _line({"shape": list(x.shape)})
         if "columns" in request:

@@ -7,7 +7,6 @@
 A row is red when the first verdict, its pair or its words are others than expected. In the end each probe is disabled in
 turn (MASKGRAD_BREAK), and the faults that it is for have to turn red."""
 
-import contextlib
 import os
 import sys
 import time
@@ -337,6 +336,4 @@ def main(asked):
 
 
 if __name__ == "__main__":
-    with open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere):  # refusals that are meant
-        status = 1 if main(sys.argv[1:]) else 0
-    sys.exit(status)
+    sys.exit(1 if main(sys.argv[1:]) else 0)

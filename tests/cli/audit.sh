@@ -152,7 +152,8 @@ says err "the context is 16"
 
 # ---- Python ----
 
-$python -c 'import numpy, torch' 2>/dev/null || { echo "python3-numpy or python3-torch is missing"; exit 77; }
+$python -c 'import sys; from importlib.util import find_spec as find
+sys.exit(not (find("numpy") and find("torch")))' 2>/dev/null || { echo "python3-numpy or python3-torch is missing"; exit 77; }
 export MASKGRAD=$maskgrad PYTHONPATH=$source/adapters:$source/tests/audit OMP_NUM_THREADS=1
 examples=$source/adapters/examples
 for example in numpy_rnn pytorch_attention; do
