@@ -18,4 +18,5 @@ run() { # PRESET [CTEST OPTION...]
 
 echo "== dev: warnings are errors, fresh memory is poisoned"
 run dev
+[ "${1:-}" = --fast ] || { echo "== tsan: the threads" && run tsan; }
 [ "${1:-}" = --fast ] || { echo "== asan: the sanitizers" && run asan -LE trains; }
