@@ -72,7 +72,7 @@ static void nested_calls_name_their_own_lines(void **state) {
 static void what_is_no_operation_names_the_caller_too(void **state) {
     (void)state;
     assert_operation_fails(mg_backward(tape, mg_exp(tape, x)), "backward", "(2, 3)");
-    mg_tensor *data = mg_constant(tape, 0, NULL); /* on one line each: compilers differ in which line of several is it */
+    mg_tensor *data = mg_constant(tape, 0, NULL); /* calls on one line: of several, compilers choose */
     assert_operation_fails(mg_backward(tape, mg_exp(tape, data)), "backward", "requires a gradient");
     assert_fails(mg_leaf(tape, 5, x->dim), __FILE__ ":" CHECK_TEXT(__LINE__) ": a tensor has 0 to 4");
     assert_fails(mg_constant(tape, 1, (ptrdiff_t[]){0}), __FILE__ ":" CHECK_TEXT(__LINE__) ": dimension 0");
