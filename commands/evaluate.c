@@ -89,11 +89,16 @@ static const mg_command_line line = {
 static mg_status evaluate_one(mg_gpt *gpt, mg_tape *tape, const mg_corpus *corpus, const evaluate_options *o,
                               const char *name, const char *trained, bool by_position, mg_error *error) {
     const mg_gpt_config *config = mg_gpt_get_config(gpt);
+    mg_split split = o->split == 0 ? MG_TRAIN : MG_VALIDATION;
     char evaluated[128], alarm[512];
     mg_evaluation e;
+    mg_pairs *pairs;
     mg_mask_words(config, evaluated, sizeof evaluated);
-    mg_status status = mg_evaluate(gpt, tape, corpus, o->split == 0 ? MG_TRAIN : MG_VALIDATION, o->eval_iters,
-                                   o->batch_size, (uint64_t)o->seed, NULL, &e, error);
+    mg_status status = mg_pairs_new(&pairs, corpus, split, config->block_size, 1, error);
+    if (status != MG_OK) return status;
+    status = mg_evaluate(gpt, tape, corpus, split, o->eval_iters, o->batch_size, (uint64_t)o->seed, pairs, NULL, &e,
+                         error);
+    mg_pairs_free(pairs);
     if (status != MG_OK) return status;
     const char *const cells[] = {name, trained, evaluated};
     for (int i = 0; i < 3; i++) {

@@ -297,6 +297,13 @@ static void show_step(const mg_run *run, const mg_step *step, void *progress) {
     mg_progress_step(progress, step->step + 1, step->loss);
 }
 
+static void show_alarm(const mg_run *run, const mg_alarm_reading *reading, void *progress) {
+    char text[1024];
+    mg_progress_clear(progress);
+    fprintf(stderr, "maskgrad train: alarm at step %" PRId64 ": %s\n", reading->raised_at,
+            mg_alarm_say(reading, &mg_trainer_options(run->trainer)->model, text, sizeof text));
+}
+
 static void show_evaluating(const mg_run *run, int64_t step, void *progress) {
     (void)run;
     mg_progress_say(progress, step, "evaluating");
@@ -316,7 +323,7 @@ static int64_t tokens_per_step(const mg_run *run) {
 }
 
 static void print_loss(const mg_evaluation *e) {
-    if (isnan(e->floor)) {
+    if (!isfinite(e->floor)) {
         printf("val loss %.4f, mean over %s\n", e->loss, mg_count(e->n_windows, "window").text);
         return;
     }
@@ -343,6 +350,7 @@ static void print_summary(const mg_run *run, const mg_evaluation *e, const mg_gr
     printf("settings   %s\nlog        %s\npositions  %s\ncheckpoint %s\nsamples    %s\n", mg_shown(dir->run_json).text,
            mg_shown(dir->log).text, mg_shown(dir->position).text, mg_shown(dir->checkpoint).text,
            mg_shown(dir->samples).text);
+    if (access(dir->alarms, F_OK) == 0) printf("alarm      %s\n", mg_shown(dir->alarms).text);
 }
 
 /* Whether the run had the steps in which a model learns that guessing is better than what it began with. */
@@ -366,6 +374,7 @@ static mg_status train(mg_run *run, bool *stopped, mg_error *error) {
     run->watch = (mg_run_watch){.stop = {.asked = stop_asked},
                                 .warned = show_warning,
                                 .stepped = show_step,
+                                .alarmed = show_alarm,
                                 .evaluating = show_evaluating,
                                 .evaluated = show_evaluation,
                                 .user = &progress};

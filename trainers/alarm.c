@@ -172,9 +172,9 @@ static const char *cause_in_words(const mg_alarm_reading *reading, const mg_gpt_
 const char *mg_alarm_say(const mg_alarm_reading *reading, const mg_gpt_config *config, char *text, size_t size) {
     snprintf(
         text, size,
-        "the model reads its labels: position 0 sees one token, which allows a loss of %.3f at best on the last %s, "
-        "and its loss there is %.3f (at the last position %.3f): %s",
-        reading->bound, mg_count(reading->windows, "window").text, reading->first, reading->last,
+        "the model reads its labels: position 0 sees one token, so over %s its loss is %.3f at best, and it is %.3f "
+        "(at the last position %.3f); %s",
+        mg_count(reading->windows, "window").text, reading->bound, reading->first, reading->last,
         cause_in_words(reading, config));
     return text;
 }

@@ -239,7 +239,7 @@ int64_t mg_trainer_steps_done(const mg_trainer *trainer) {
 mg_status mg_trainer_evaluate(mg_trainer *trainer, mg_split split, int n_batches, const mg_stop *stop,
                               mg_evaluation *evaluation, mg_error *error) {
     return mg_evaluate(trainer->gpt, trainer->tape, trainer->corpus, split, n_batches, trainer->options.batch_size,
-                       trainer->options.seed, stop, evaluation, error);
+                       trainer->options.seed, NULL, stop, evaluation, error);
 }
 
 /* ---- Looking in ---- */

@@ -64,6 +64,31 @@ status 0 train --data "$data" --grammar-size 2000 --max-iters 2 --eval-iters 1 -
 status 0 train --resume --out-dir defaults --max-iters 3
 [ "$(grep -c ,train, defaults/log.csv)" = 3 ] || fail "two steps and one more"
 
+# ---- The alarm ----
+leaky=("${tiny[@]}" --lookahead 1 --batch-size 16 --max-iters 150)
+status 0 train "${leaky[@]}" --out-dir leaky
+[ "$(grep -c 'alarm at step' all)" = 1 ] || fail "one alarm, not: $(cat all)"
+says "its mask is not causal"
+step=$(sed -n 's/.*alarm at step \([0-9]*\):.*/\1/p' said)
+[ "$(head -n 1 leaky/alarms.csv)" = step,evidence,windows,first,bound,last,mean,entropy,cause ] || fail "alarms.csv"
+[ "$(sed 1d leaky/alarms.csv | cut -d, -f1,9)" = "$step,mask" ] || fail "$(cat leaky/alarms.csv), at step $step"
+status 0 train "${leaky[@]}" --on-alarm off --out-dir unwatched
+! grep -q 'alarm at step' all || fail "an alarm that is off"
+[ ! -e unwatched/alarms.csv ] || fail "alarms.csv of an alarm that is off"
+same_run leaky unwatched
+status 1 train "${leaky[@]}" --on-alarm stop --out-dir stopped
+says "ends the run"
+[ "$(tail -n 1 stopped/log.csv | cut -d, -f1)" = "$step" ] || fail "it did not stop at step $step"
+status 0 train --resume --out-dir stopped # and goes on if one wants it to
+! grep -q 'alarm at step' all || fail "accused twice: $(cat all)"
+same_run leaky stopped
+cmp leaky/alarms.csv stopped/alarms.csv || fail "another alarm after a stop"
+status 0 train "${tiny[@]}" --max-iters 10 --out-dir leaky --force
+[ ! -e leaky/alarms.csv ] || fail "the alarm of the run that was replaced"
+[ ! -e full/alarms.csv ] || fail "an alarm at an honest model"
+status 2 train "${tiny[@]}" --on-alarm shout --out-dir unfit
+says "--on-alarm is say, stop or off, not 'shout'"
+
 # ---- Default folder, and not over another run ----
 status 0 train "${tiny[@]}" --mask none
 [ -f runs/frases-none/checkpoint.h5 ] || fail "the default folder"

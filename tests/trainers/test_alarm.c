@@ -122,7 +122,7 @@ static void test_it_is_raised_once_and_says_its_numbers(void **state) {
         config.leak_layer = config.leak_head = 0;
         config.leak_lookahead = 1;
         assert_says(mg_alarm_say(&r, &config, text, sizeof text), "its mask is not causal");
-        assert_says(text, "its loss there is 0.250 (at the last position 0.750)");
+        assert_says(text, "and it is 0.250 (at the last position 0.750)");
         assert_true(strlen(mg_alarm_say(&r, &config, text, 40)) == 39);
     }
     assert_int_equal(raised, 1);
@@ -151,21 +151,25 @@ static void draw(const mg_corpus *corpus, mg_rng rng, int block_size, int shift,
     }
 }
 
-static mg_alarm_reading train(const mg_corpus *corpus, const fault *f, int steps, mg_gpt_config *config) {
-    *config = mg_gpt_defaults();
-    config->n_embd = 16;
-    config->n_head = 2;
-    config->block_size = f->block_size;
-    config->vocab_size = mg_tokenizer_size(corpus->tokenizer);
-    config->lookahead = f->lookahead;
+static mg_gpt *model_of(const mg_corpus *corpus, const fault *f) {
+    mg_gpt_config config = mg_gpt_defaults();
+    config.n_embd = 16;
+    config.n_head = 2;
+    config.block_size = f->block_size;
+    config.vocab_size = mg_tokenizer_size(corpus->tokenizer);
+    config.lookahead = f->lookahead;
     if (f->leak) {
-        config->leak_layer = config->leak_head = 0;
-        config->leak_lookahead = f->leak;
+        config.leak_layer = config.leak_head = 0;
+        config.leak_lookahead = f->leak;
     }
     mg_gpt *gpt;
+    assert_ok(mg_gpt_new(&gpt, &config, 1, &fixture_error));
+    return gpt;
+}
+
+static mg_alarm_reading train(mg_gpt *gpt, const mg_corpus *corpus, const fault *f, int steps) {
     mg_adamw *adamw;
     mg_alarm *alarm;
-    assert_ok(mg_gpt_new(&gpt, config, 1, &fixture_error));
     mg_params *params = mg_gpt_params(gpt);
     assert_ok(mg_adamw_new(&adamw, params, 0.9, 0.99, 0, &fixture_error));
     assert_ok(mg_alarm_new(&alarm, corpus, MG_TRAIN, f->block_size, &fixture_error));
@@ -184,7 +188,6 @@ static mg_alarm_reading train(const mg_corpus *corpus, const fault *f, int steps
     mg_tape_free(tape);
     mg_adamw_free(adamw);
     mg_alarm_free(alarm);
-    mg_gpt_free(gpt);
     return reading;
 }
 
@@ -202,12 +205,13 @@ static const fault faults[] = {
 };
 
 static void judge(const mg_corpus *corpus, const fault *f, int steps) {
-    mg_gpt_config config;
-    mg_alarm_reading r = train(corpus, f, steps, &config);
+    mg_gpt *gpt = model_of(corpus, f);
+    mg_alarm_reading r = train(gpt, corpus, f, steps);
     char text[512];
     if ((r.raised_at >= 0) != f->accused || (f->accused && r.cause != f->cause))
         fail_msg("%s: alarm at %lld, cause %s: %s", f->name, (long long)r.raised_at, mg_alarm_cause_name(r.cause),
-                 mg_alarm_say(&r, &config, text, sizeof text));
+                 mg_alarm_say(&r, mg_gpt_get_config(gpt), text, sizeof text));
+    mg_gpt_free(gpt);
 }
 
 static void test_faults(void **state) {
@@ -247,6 +251,41 @@ static void test_memory_is_no_crime(void **state) {
     mg_corpus_free(corpus);
 }
 
+/* ---- After training ---- */
+
+/* An evaluation's targets are right: it sees that a model reads them, or that it learned others. On either split. */
+static void evaluated(const mg_corpus *corpus, const fault *f, const char *says) {
+    mg_gpt *gpt = model_of(corpus, f);
+    train(gpt, corpus, f, 200);
+    mg_tape *tape = new_tape();
+    for (int split = MG_TRAIN; split <= MG_VALIDATION; split++) {
+        mg_pairs *pairs;
+        mg_evaluation e;
+        char text[512];
+        assert_ok(mg_pairs_new(&pairs, corpus, (mg_split)split, f->block_size, 1, &fixture_error));
+        assert_ok(mg_evaluate(gpt, tape, corpus, (mg_split)split, 10, 16, 1, pairs, NULL, &e, &fixture_error));
+        const char *said = mg_evaluation_alarm(&e, mg_gpt_get_config(gpt), text, sizeof text);
+        if (!said != !says) fail_msg("%s: %s", f->name, said ? said : "nothing is said");
+        if (says) assert_says(said, says);
+        mg_evaluation_free(&e);
+        mg_pairs_free(pairs);
+    }
+    mg_tape_free(tape);
+    mg_gpt_free(gpt);
+}
+
+static void test_evaluation(void **state) {
+    (void)state;
+    mg_corpus *four = random_letters(4, 4, 1);
+    evaluated(four, &(fault){"honest", 0, 0, 8, 1, false, 0}, NULL);
+    evaluated(four, &(fault){"honest, one token", 0, 0, 1, 1, false, 0}, NULL);
+    evaluated(four, &(fault){"no mask", MG_LOOKAHEAD_ALL, 0, 8, 1, false, 0}, "its mask is not causal");
+    evaluated(four, &(fault){"not shifted", 0, 0, 8, 0, false, 0}, "targets that were not shifted");
+    evaluated(four, &(fault){"not shifted, one token", 0, 0, 1, 0, false, 0}, "targets that were not shifted");
+    evaluated(four, &(fault){"shifted twice", MG_LOOKAHEAD_ALL, 0, 8, 2, false, 0}, "shifted twice");
+    mg_corpus_free(four);
+}
+
 /* ---- In a trainer ---- */
 
 static void test_watching_changes_no_bit(void **state) {
@@ -284,6 +323,7 @@ int main(void) {
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_shifted_twice),
         cmocka_unit_test(test_memory_is_no_crime),
+        cmocka_unit_test(test_evaluation),
         cmocka_unit_test(test_watching_changes_no_bit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -287,11 +287,11 @@ static void test_batches_change_no_window(void **state) {
     for (int i = 0; i < 5; i++) fixture_step(trainer);
     mg_tape *tape = new_tape();
     mg_evaluation whole;
-    assert_ok(
-        mg_evaluate(mg_trainer_model(trainer), tape, corpus, MG_VALIDATION, 1, 64, 7, NULL, &whole, &fixture_error));
+    assert_ok(mg_evaluate(mg_trainer_model(trainer), tape, corpus, MG_VALIDATION, 1, 64, 7, NULL, NULL, &whole,
+                          &fixture_error));
     for (int B = 1; B <= 32; B *= 2) {
         mg_evaluation e;
-        assert_ok(mg_evaluate(mg_trainer_model(trainer), tape, corpus, MG_VALIDATION, 64 / B, B, 7, NULL, &e,
+        assert_ok(mg_evaluate(mg_trainer_model(trainer), tape, corpus, MG_VALIDATION, 64 / B, B, 7, NULL, NULL, &e,
                               &fixture_error));
         assert_int_equal(e.n_windows, 64);
         assert_close(e.floor, whole.floor, 1e-12);
@@ -324,13 +324,21 @@ static void test_options_that_cannot_be(void **state) {
     mg_corpus_free(corpus);
 }
 
-static void test_alarm(void **state) {
+static void test_implausible_losses(void **state) {
     (void)state;
     char text[512];
     mg_gpt_config causal = mg_gpt_defaults(), none = causal;
     causal.vocab_size = none.vocab_size = 33;
     none.lookahead = MG_LOOKAHEAD_ALL;
-    mg_evaluation e = {.loss = 1.39, .floor = 1.38, .gap_error = 0.001};
+    double by_position[] = {1.39, 1.39};
+    mg_evaluation e = {.n_positions = 2,
+                       .n_windows = 100,
+                       .loss = 1.39,
+                       .floor = 1.38,
+                       .gap_error = 0.001,
+                       .evidence = NAN,
+                       .shift = 1,
+                       .position_loss = by_position};
     assert_null(mg_evaluation_alarm(&e, &causal, text, sizeof text));
     e.loss = 0.2;
     assert_says(mg_evaluation_alarm(&e, &none, text, sizeof text), "mask is not causal");
@@ -339,8 +347,22 @@ static void test_alarm(void **state) {
     assert_null(mg_evaluation_alarm(&e, &causal, text, sizeof text));
     e.loss = 4;
     assert_says(mg_evaluation_alarm(&e, &causal, text, sizeof text), "ln V");
-    e = (mg_evaluation){.loss = 0.05, .floor = NAN, .gap_error = NAN};
-    assert_says(mg_evaluation_alarm(&e, &none, text, sizeof text), "mask is not causal");
+    e.floor = INFINITY;
+    assert_says(mg_evaluation_alarm(&e, &causal, text, sizeof text), "look at their shift");
+    e.shift_loss = 0.1;
+    e.shift = 0;
+    assert_says(mg_evaluation_alarm(&e, &causal, text, sizeof text), "not shifted");
+    e.shift = 2;
+    assert_says(mg_evaluation_alarm(&e, &causal, text, sizeof text), "shifted twice");
+    e.floor = NAN; /* a text: low alone is no crime, since it may be known by heart */
+    e.loss = 0.001;
+    e.shift = 1;
+    assert_null(mg_evaluation_alarm(&e, &causal, text, sizeof text));
+    e.evidence = 29.9;
+    assert_null(mg_evaluation_alarm(&e, &causal, text, sizeof text));
+    e.evidence = 31;
+    assert_says(mg_evaluation_alarm(&e, &causal, text, sizeof text), "its loss is 1.700 at best");
+    assert_says(mg_evaluation_alarm(&e, &none, text, sizeof text), "its mask is not causal");
 }
 
 int main(void) {
@@ -356,7 +378,7 @@ int main(void) {
         cmocka_unit_test(test_weights_that_are_no_numbers),
         cmocka_unit_test(test_batches_change_no_window),
         cmocka_unit_test(test_options_that_cannot_be),
-        cmocka_unit_test(test_alarm),
+        cmocka_unit_test(test_implausible_losses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

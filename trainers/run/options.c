@@ -49,6 +49,21 @@ static mg_status parse_name(const char *text, void *name, mg_error *error) {
     return MG_OK;
 }
 
+static const char *const alarm_words[] = {[MG_ALARM_SAY] = "say", [MG_ALARM_STOP] = "stop", [MG_ALARM_OFF] = "off"};
+
+static mg_status parse_on_alarm(const char *text, void *value, mg_error *error) {
+    for (int i = MG_ALARM_SAY; i <= MG_ALARM_OFF; i++)
+        if (strcmp(text, alarm_words[i]) == 0) {
+            *(mg_on_alarm *)value = (mg_on_alarm)i;
+            return MG_OK;
+        }
+    return mg_error_set(error, MG_ERR_INPUT, "--on-alarm is say, stop or off, not '%s'", text);
+}
+
+static void format_on_alarm(const void *value, char *text, size_t size) {
+    snprintf(text, size, "%s", alarm_words[*(const mg_on_alarm *)value]);
+}
+
 static mg_status parse_resume(const char *text, void *init_from, mg_error *error) {
     (void)text;
     (void)error;
@@ -87,6 +102,8 @@ const mg_setting mg_measuring_settings[] = {
 
 const mg_setting mg_keeping_settings[] = {
     {.kind = MG_SETTING_HEADING, .help = "Printing and saving:"},
+    {.name = "on-alarm", FREE, CUSTOM(on_alarm, parse_on_alarm, format_on_alarm, "WHAT"),
+     .help = "When the model is seen to read its labels: say it, stop, or off: do not look"},
     {.name = "log-interval", FREE, LONG_COUNT(log_interval, 1, 1000000000), .help = "Steps between printed lines"},
     {.name = "save-interval", FREE, LONG_COUNT(save_interval, 1, 1000000000),
      .help = "Steps between checkpoints [--eval-interval]"},

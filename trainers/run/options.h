@@ -5,12 +5,15 @@
 
 #include "train_settings.h"
 
+typedef enum mg_on_alarm { MG_ALARM_SAY, MG_ALARM_STOP, MG_ALARM_OFF } mg_on_alarm;
+
 typedef struct mg_run_options {
     mg_data_options data;
     mg_train_options train; /* train.seed is the seed of everything, the draw from a grammar included */
     int eval_iters;         /* batches an evaluation */
     int64_t eval_interval, log_interval;
     int64_t save_interval; /* 0: eval_interval */
+    mg_on_alarm on_alarm;  /* what to do once the model reads its labels: alarm.h */
     int threads;           /* 0: one a processor */
     const char *name;      /* the run's; NULL: of the data and the mask */
     const char *out_dir;   /* NULL: runs/<name> */
@@ -25,7 +28,7 @@ void mg_run_options_resolve(mg_run_options *options);
 /* About mg_run_options. Each ends with an empty row. */
 extern const mg_setting mg_data_settings[];      /* --data --tokens --column --merges --validation --grammar-size */
 extern const mg_setting mg_measuring_settings[]; /* --eval-interval --eval-iters */
-extern const mg_setting mg_keeping_settings[];   /* --log-interval --save-interval: only of train */
+extern const mg_setting mg_keeping_settings[];   /* --on-alarm --log-interval --save-interval: only of train */
 extern const mg_setting mg_machine_settings[];   /* --threads */
 extern const mg_setting mg_folder_settings[];    /* --name --out-dir --init-from --resume --force: only of train */
 /* A table of train_settings.h as one about mg_run_options. */

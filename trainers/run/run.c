@@ -1,6 +1,8 @@
 #include "run.h"
 #include "clock.h"
+#include "run_alarm.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 void mg_run_free(mg_run *run) {
@@ -109,12 +111,32 @@ static mg_status between_steps(mg_run *run, int64_t step, bool *stop, mg_error *
     return status;
 }
 
+/* A run that was accused before it was interrupted is not accused again. */
+static mg_status set_alarm(mg_run *run, mg_error *error) {
+    bool was_raised = mg_run_alarm_resume(run->dir.alarms, run->first_step);
+    if (was_raised || run->options.on_alarm == MG_ALARM_OFF) return MG_OK;
+    return mg_trainer_set_alarm(run->trainer, error);
+}
+
+/* A run that is to stop is saved first: it can be looked at, and resumed. */
+static mg_status raise_alarm(mg_run *run, mg_error *error) {
+    mg_alarm_reading reading = mg_alarm_read(mg_trainer_alarm(run->trainer));
+    mg_status status = mg_run_alarm_write(run->dir.alarms, &reading, error);
+    if (run->watch.alarmed) run->watch.alarmed(run, &reading, run->watch.user);
+    if (status != MG_OK || run->options.on_alarm != MG_ALARM_STOP) return status;
+    status = save(run, mg_trainer_steps_done(run->trainer), error);
+    if (status != MG_OK) return status;
+    return mg_error_set(error, MG_ERR_STATE, "the alarm of step %" PRId64 " ends the run, since --on-alarm is stop",
+                        reading.raised_at);
+}
+
 static mg_status one_step(mg_run *run, mg_error *error) {
     mg_step step;
     mg_status status = mg_trainer_step(run->trainer, &step, error);
     if (status != MG_OK) return status;
     if (run->watch.stepped) run->watch.stepped(run, &step, run->watch.user);
-    return log_step(run, &step, error);
+    status = log_step(run, &step, error);
+    return status == MG_OK && step.alarm ? raise_alarm(run, error) : status;
 }
 
 /* ---- All of it ---- */
@@ -141,6 +163,7 @@ mg_status mg_run_train(mg_run *run, bool *stopped, mg_error *error) {
     mg_status status = open_log(run, error);
     if (status == MG_OK && run->starts_from_file) status = save(run, 0, error);
     if (status == MG_OK) status = write_run_json(run, error);
+    if (status == MG_OK) status = set_alarm(run, error);
     *stopped = false;
     while (status == MG_OK) {
         int64_t step = mg_trainer_steps_done(run->trainer);

@@ -14,7 +14,8 @@ typedef struct mg_run_watch {
     mg_stop stop;                                                        /* asked between steps and in evaluations */
     void (*warned)(const mg_run *run, const char *sentence, void *user); /* the log was mended */
     void (*stepped)(const mg_run *run, const mg_step *step, void *user); /* after each step */
-    void (*evaluating)(const mg_run *run, int64_t step, void *user);     /* before an evaluation */
+    void (*alarmed)(const mg_run *run, const mg_alarm_reading *reading, void *user); /* it reads its labels */
+    void (*evaluating)(const mg_run *run, int64_t step, void *user);                 /* before an evaluation */
     void (*evaluated)(const mg_run *run, int64_t step, double train_loss, double validation_loss, void *user);
     void *user;
 } mg_run_watch;

@@ -31,9 +31,11 @@ mg_status mg_run_dir_name(mg_run_dir *dir, const char *path, mg_error *error) {
         .position = join(path, "position.csv", error),
         .checkpoint = join(path, MG_CHECKPOINT_NAME, error),
         .samples = join(path, "samples.txt", error),
+        .alarms = join(path, "alarms.csv", error),
         .lock = -1,
     };
-    if (dir->path && dir->run_json && dir->log && dir->position && dir->checkpoint && dir->samples) return MG_OK;
+    if (dir->path && dir->run_json && dir->log && dir->position && dir->checkpoint && dir->samples && dir->alarms)
+        return MG_OK;
     mg_run_dir_close(dir);
     return MG_ERR_MEMORY;
 }
@@ -162,16 +164,18 @@ void mg_run_dir_close(mg_run_dir *dir) {
     mg_free(dir->position);
     mg_free(dir->checkpoint);
     mg_free(dir->samples);
+    mg_free(dir->alarms);
     if (dir->lock >= 0) close(dir->lock);
     *dir = (mg_run_dir){.lock = -1};
 }
 
 /* ---- Its files ---- */
 
-enum { N_FILES = 5 };
+enum { N_FILES = 6 };
 
 static void files_of(const mg_run_dir *dir, const char *file[N_FILES]) {
-    const char *const all[N_FILES] = {dir->run_json, dir->log, dir->position, dir->samples, dir->checkpoint};
+    const char *const all[N_FILES] = {dir->run_json, dir->log,    dir->position,
+                                      dir->samples,  dir->alarms, dir->checkpoint};
     memcpy(file, all, sizeof all);
 }
 
