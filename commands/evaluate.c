@@ -6,6 +6,7 @@
 #include "options.h"
 #include "parallel.h"
 #include "printable.h"
+#include "repetition.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -170,6 +171,15 @@ static evaluate_options bounded(const evaluate_options *o, const mg_gpt *gpt) {
     return own;
 }
 
+static mg_status say_repetition(const mg_corpus *corpus, mg_error *error) {
+    double share;
+    char text[256];
+    mg_status status = mg_corpus_repetition(corpus, &share, error);
+    if (status == MG_OK && mg_repetition_say(share, text, sizeof text))
+        fprintf(stderr, "maskgrad evaluate: %s\n", text);
+    return status;
+}
+
 static mg_status evaluate_file(const char *asked, const mg_data_options *data_options, const evaluate_options *o,
                                bool first, bool alone, mg_error *error) {
     char path[4096];
@@ -185,6 +195,7 @@ static mg_status evaluate_file(const char *asked, const mg_data_options *data_op
     if (status == MG_OK) status = mg_corpus_load(&corpus, &data, error);
     if (status == MG_OK && corpus->warning[0])
         fprintf(stderr, "maskgrad evaluate: %s\n", mg_shown(corpus->warning).text);
+    if (status == MG_OK && o->split != 0) status = say_repetition(corpus, error);
     if (status == MG_OK)
         status = check_length(corpus, o->split == 0 ? MG_TRAIN : MG_VALIDATION,
                               mg_gpt_get_config(checkpoint.gpt)->block_size, path, error);

@@ -7,6 +7,7 @@
 #include "parallel.h"
 #include "printable.h"
 #include "progress.h"
+#include "repetition.h"
 #include "run.h"
 
 #include <inttypes.h>
@@ -241,6 +242,10 @@ static void say_what(const mg_run *run) {
             mg_count(mg_threads(), "thread").text, mg_blas_name());
     if (run->corpus->warning[0]) fprintf(stderr, "maskgrad train: %s\n", mg_shown(run->corpus->warning).text);
     warn_about_schedule(run);
+    double share;
+    char text[256];
+    if (mg_corpus_repetition(run->corpus, &share, NULL) == MG_OK && mg_repetition_say(share, text, sizeof text))
+        fprintf(stderr, "maskgrad train: %s\n", text);
 }
 
 /* A resumed run's data has its path in run.json, which may be another one from here. */
