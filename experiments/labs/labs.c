@@ -12,6 +12,8 @@ const lab_row lab_rows[] = {
     {"proof", "Can any token move a prediction that stands before it?", lab_proof,
      LAB_TAKES_CHECKPOINT | LAB_TAKES_PROMPT, NULL},
     {"dial", "How much of the future is enough?", lab_dial, LAB_TAKES_DATA, &lab_dial_options},
+    {"alarm", "How can a training run notice that its model reads its labels?", lab_alarm, LAB_TAKES_DATA,
+     &lab_alarm_options},
     {"cache", "Why is a KV cache exact, and what does it save?", lab_cache, LAB_TAKES_DATA | LAB_TAKES_CHECKPOINT,
      &lab_subject_options},
     {"heads", "What does each attention head look at?", lab_heads,

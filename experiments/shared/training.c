@@ -104,6 +104,7 @@ static mg_status set_up(mg_lab *lab, lab_training *t, const mg_corpus *corpus, c
         v->grad_norm = lab_numbers(lab, t->n_steps);
         v->validation = lab_numbers(lab, most);
         mg_status status = mg_trainer_new(&v->trainer, &v->options, corpus, error);
+        if (!status) status = mg_trainer_set_alarm(v->trainer, error);
         if (status) return status;
     }
     return MG_OK;
@@ -164,8 +165,7 @@ static void show_progress(mg_lab *lab, const lab_training *t, int step) {
                  low == high ? "" : lab_format(lab, " (%s)", highest->name));
 }
 
-/* Means over windows of `width` steps, at the windows' middles. Returns how many. */
-static int smooth(int n, const double *y, int width, double *x_out, double *y_out) {
+int lab_smooth(int n, const double *y, int width, double *x_out, double *y_out) {
     int count = 0;
     for (int begin = 0; begin < n; begin += width, count++) {
         int end = begin + width < n ? begin + width : n;
@@ -184,12 +184,31 @@ lab_figure *lab_training_figure(mg_lab *lab, const lab_training *t, const char *
     double *x = lab_numbers(lab, t->n_steps), *y = lab_numbers(lab, t->n_steps);
     for (int i = 0; i < t->n_variants; i++) {
         const lab_variant *v = &t->variant[i];
-        int n = smooth(t->n_steps, v->loss, width, x, y);
+        int n = lab_smooth(t->n_steps, v->loss, width, x, y);
         lab_line(figure, v->colour, lab_format(lab, "%s, training", v->name), n, x, y);
         lab_points(figure, v->colour, lab_format(lab, "%s, validation", v->name), t->n_evaluations, t->evaluation_step,
                    v->validation);
     }
     return figure;
+}
+
+/* Where no model is accused nothing shows that one would be: then the honest ones are not said to have passed. */
+static void tell_alarms(mg_lab *lab, const lab_training *t) {
+    const char *accused = "";
+    for (int i = 0; i < t->n_variants; i++) {
+        mg_alarm_reading reading = mg_alarm_read(mg_trainer_alarm(t->variant[i].trainer));
+        if (reading.raised_at < 0) continue;
+        accused = lab_format(lab, "%s%s‘%s’ at step %d", accused, *accused ? ", " : "", t->variant[i].name,
+                             (int)reading.raised_at);
+    }
+    lab_note(lab, "Did training notice a model that reads its labels (`maskgrad lab alarm`)? %s%s.",
+             *accused ? "Yes: " : "None", accused);
+    for (int i = 0; i < t->n_variants && *accused; i++) {
+        const lab_variant *v = &t->variant[i];
+        if (mg_gpt_is_causal(&v->options.model))
+            lab_check_count(lab, lab_format(lab, "%s: accused of reading its labels", v->name),
+                            mg_alarm_read(mg_trainer_alarm(v->trainer)).raised_at >= 0, 0, "");
+    }
 }
 
 /* What an interrupted training has to show: the curves until then. */
@@ -214,6 +233,7 @@ mg_status lab_train(mg_lab *lab, lab_training *t, const mg_corpus *corpus, const
         if (!status) step++;
     }
     if (status == MG_ERR_STOPPED) show_unfinished(lab, t, step);
+    if (status == MG_OK) tell_alarms(lab, t);
     return status;
 }
 

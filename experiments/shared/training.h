@@ -44,6 +44,8 @@ mg_status lab_train(mg_lab *lab, lab_training *training, const mg_corpus *corpus
                     mg_error *error);
 void lab_training_free(lab_training *training);
 
+/* Means over windows of `width` steps, at the windows' middles: places for n / width + 1. Returns how many. */
+int lab_smooth(int n, const double *y, int width, double *x_out, double *y_out);
 /* The curves of all variants: validation losses at their steps, and the mean of the training losses over windows of
  * n_steps / 60 steps. The figure stays open for floors. */
 lab_figure *lab_training_figure(mg_lab *lab, const lab_training *training, const char *name, const char *title);
