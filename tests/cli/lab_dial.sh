@@ -18,7 +18,7 @@ for place in mask leak; do
     [ $? -eq 1 ] || fail "dial.$place: a failed check does not end in status 1"
 done
 # The honest model fails when it sees its label, the leaky one when it does not.
-grep -q '"\?causal: loss above the honest floor (.*,fail$' broken/summary.csv && fail "the honest model fails without cause"
+grep -q '"\?causal: gap to the honest floor, .*,fail$' broken/summary.csv && fail "the honest model fails without cause"
 grep -q 'one head, 1 ahead: loss.*,fail$' broken/summary.csv || fail "dial.leak: the verdict did not turn"
 
 for size in 1 2 5; do

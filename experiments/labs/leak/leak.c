@@ -80,12 +80,6 @@ static mg_status find_truth(mg_lab *lab, const mg_corpus *corpus, ptrdiff_t T, s
 #define LITTLE 0.1   /* nats that context is worth in a text with hardly any memory */
 #define REACHED 0.03 /* nats: down at the floor */
 
-/* The mean over all positions but the last: those whose label is in the input. */
-static double labelled_loss(const mg_evaluation *e) {
-    double T = (double)e->n_positions;
-    return (e->loss * T - e->position_loss[e->n_positions - 1]) / (T - 1);
-}
-
 static void check_grammar_losses(mg_lab *lab, const source_truth *truth, const mg_evaluation *masked,
                                  const mg_evaluation *unmasked) {
     double cheat = truth->last / (double)truth->T;
@@ -112,15 +106,13 @@ static double final_training_loss(const lab_training *t, int model) {
 /* Why a text cannot show what the unmasked model does wrong; NULL if it can. */
 static const char *obstacle(mg_lab *lab, const lab_training *training, const lab_contexts *c,
                             const mg_evaluation *masked) {
-    double honest = labelled_loss(masked), known = final_training_loss(training, MASKED);
+    double known = final_training_loss(training, MASKED);
     if (masked->loss > c->loss[0] + CLOSE && known < masked->loss / 2)
         return lab_format(lab,
                           "the masked model knows the training tokens by heart (loss %.2f) and the others worse than a "
                           "table of frequencies (%.2f): use more text or fewer steps",
                           known, masked->loss);
-    if (!(honest > 2 * lab_collapsed(masked->position_loss[masked->n_positions - 1], masked->n_positions)))
-        return lab_format(lab, "this text is too easy: the honest model comes down to %.3f nats", honest);
-    return NULL;
+    return lab_too_easy(lab, masked);
 }
 
 static void below_or_undecided(mg_lab *lab, const char *name, double observed, double limit, const char *why) {
@@ -155,8 +147,8 @@ static void check_text_losses(mg_lab *lab, const lab_contexts *c, const mg_evalu
     double last = unmasked->position_loss[T - 1] - masked->position_loss[T - 1];
     check_masked_text(lab, c, masked, why);
     below_or_undecided(lab, "unmasked: loss", unmasked->loss, lab_collapsed(masked->position_loss[T - 1], T), why);
-    below_or_undecided(lab, "unmasked: loss where the label is in the input", labelled_loss(unmasked),
-                       labelled_loss(masked) / 20, why);
+    below_or_undecided(lab, "unmasked: loss where the label is in the input", lab_labelled_loss(unmasked),
+                       lab_labelled_loss(masked) / 20, why);
     const char *edge = "unmasked: last position, which has no label to read, minus the masked model's";
     if (why)
         lab_undecided(lab, edge, last, "nats", "%s", why);
@@ -167,7 +159,7 @@ static void check_text_losses(mg_lab *lab, const lab_contexts *c, const mg_evalu
 /* Too few steps are the commonest reason for a failed check, and the easiest to mend. */
 static void advise(mg_lab *lab, const lab_training *training, double reachable, const mg_evaluation *masked,
                    const mg_evaluation *unmasked) {
-    bool slow = masked->loss > reachable, blind = labelled_loss(unmasked) > labelled_loss(masked) / 4;
+    bool slow = masked->loss > reachable, blind = lab_labelled_loss(unmasked) > lab_labelled_loss(masked) / 4;
     if (!slow && !blind) return;
     lab_note(lab,
              "After %s %s%s%s. Before reading anything else into a failed check, train longer (--max-iters) or faster "
