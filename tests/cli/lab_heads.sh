@@ -6,9 +6,10 @@ maskgrad=$1 source=$2
 all_pass run
 for name in portraits layers character heads; do [ -s run/$name.csv ] || fail "$name.csv is missing"; done
 [ -s run/report.html ] || fail "no report"
-[ "$(wc -l <run/heads.csv)" -eq 9 ] || fail "2 layers of 4 heads give $(wc -l <run/heads.csv) lines"
+[ "$(wc -l <run/heads.csv)" -eq 5 ] || fail "2 layers of 2 heads give $(wc -l <run/heads.csv) lines"
+cut -d, -f9 run/heads.csv | grep -qx previous-token || fail "no head has the habit that the text asks for"
 
-for part in entropy slice; do
+for part in entropy slice mask; do
     MASKGRAD_BREAK=heads.$part "$maskgrad" lab heads --quick --out-dir broken >out.txt 2>err.txt
     [ $? -eq 1 ] || fail "MASKGRAD_BREAK=heads.$part goes unnoticed"
     grep -q ',fail$' broken/summary.csv || fail "heads.$part: no verdict turned to fail"

@@ -1,6 +1,6 @@
 /* Lab heads: what each attention head of a model looks at, in three numbers and a name.
  *
- * A map P (T,T) has one row a query. Over its rows, with equal weight:
+ * A map P (T,T) has one row per query. Over its rows, with equal weight:
  *
  *     mean distance   Σ_j P_ij (i − j)        how far back the head looks; negative: ahead
  *     entropy         −Σ_j P_ij ln P_ij       how widely, with 0 · ln 0 = 0
@@ -110,8 +110,10 @@ static void add_up(lab_head_numbers *sum, const lab_head_numbers *one, int n) {
     sum->first += one->first / n;
     sum->offset[0] += one->offset[0] / n;
     sum->offset[1] += one->offset[1] / n;
+    sum->next += one->next / n;
     /* Texts differ in how many rows have a copy: rows count alike, so the weighted sum is divided at the end. */
     sum->duplicate += one->duplicate * one->n_duplicates;
+    sum->induction += one->induction * one->n_duplicates;
     sum->n_duplicates += one->n_duplicates;
     sum->n_others += one->n_others;
 }
@@ -139,7 +141,10 @@ static void measure_all(mg_lab *lab, mg_gpt *gpt, const lab_text_set *texts, map
     }
     mg_tape_free(tape);
     for (ptrdiff_t h = 0; h < n; h++) {
-        if (m->numbers[h].n_duplicates > 0) m->numbers[h].duplicate /= m->numbers[h].n_duplicates;
+        if (m->numbers[h].n_duplicates > 0) {
+            m->numbers[h].duplicate /= m->numbers[h].n_duplicates;
+            m->numbers[h].induction /= m->numbers[h].n_duplicates;
+        }
         m->distance[h] = lab_mean_of(texts->n, distance + h * texts->n);
         m->entropy[h] = lab_mean_of(texts->n, entropy + h * texts->n);
         m->first[h] = lab_mean_of(texts->n, first + h * texts->n);
@@ -167,15 +172,16 @@ static void show_portraits(mg_lab *lab, const lab_subject *subject, const lab_te
                                            .column_labels = labels,
                                            .masked = true,
                                            .lookahead = mg_gpt_lookahead(config, layer, head)});
-    lab_heatmap_end(map,
-                    "One row is one query and sums to 1. A stripe beside the diagonal is a head that goes by position, "
-                    "a strong first column a sink, an even row a broad head.%s%s",
-                    shown < config->n_head ? " The table below has the heads that are not drawn." : "",
-                    config->n_layer > 1 ? " Another layer: --layer N." : "");
+    lab_heatmap_end(
+        map,
+        "Each row is a query and sums to 1. A stripe beside the diagonal is a head that goes by position, a "
+        "strong first column is a sink, even rows are a broad head.%s%s",
+        shown < config->n_head ? " The table below has the heads that are not drawn." : "",
+        config->n_layer > 1 ? " Another layer: --layer N." : "");
 }
 
 /* Which of a head's numbers a panel of the overview shows, as a part of the most that it can be. */
-typedef enum quantity { DISTANCE, ENTROPY, FIRST, BEFORE, ITSELF, COPIES, N_QUANTITIES } quantity;
+typedef enum quantity { DISTANCE, ENTROPY, FIRST, BEFORE, ITSELF, AFTER, COPIES, FOLLOWED, N_QUANTITIES } quantity;
 
 static double quantity_of(const lab_head_numbers *n, quantity q, const lab_head_numbers *uniform) {
     switch (q) {
@@ -184,21 +190,25 @@ static double quantity_of(const lab_head_numbers *n, quantity q, const lab_head_
     case FIRST: return n->first;
     case BEFORE: return n->offset[1];
     case ITSELF: return n->offset[0];
+    case AFTER: return n->next;
+    case FOLLOWED: return n->n_duplicates > 0 ? n->induction : -INFINITY;
     case COPIES: return n->n_duplicates > 0 ? n->duplicate : -INFINITY; /* does not exist */
     case N_QUANTITIES: break;
     }
     return 0;
 }
 
-/* All heads of all layers at a glance: a row a layer, a column a head. */
+/* All heads of all layers at a glance: one row per layer, one column per head. */
 static void show_layers(mg_lab *lab, const maps *m, const lab_head_numbers *uniform, bool causal) {
-    static const char *const titles[N_QUANTITIES] = {"distance",        "entropy",   "on token 0",
-                                                     "on token before", "on itself", "on earlier copies"};
+    static const char *const titles[N_QUANTITIES] = {
+        "distance",  "entropy",        "on token 0",        "on token before",
+        "on itself", "on token after", "on earlier copies", "on what followed copies"};
     lab_heatmap *map = lab_heatmap_begin(
         lab, "layers", "Every head at a glance",
-        (lab_scale){.unit = "part", .low = 0, .high = 1, .rows = "layer", .columns = "head"});
+        (lab_scale){.unit = "fraction", .low = 0, .high = 1, .rows = "layer", .columns = "head"});
     mg_real *values = mg_arena_alloc(lab->arena, (size_t)n_heads(m), sizeof *values, "an overview");
     for (int q = causal ? DISTANCE : ENTROPY; q < N_QUANTITIES; q++) {
+        if (causal && q == AFTER) continue;
         for (ptrdiff_t h = 0; h < n_heads(m); h++)
             values[h] = (mg_real)quantity_of(&m->numbers[h], (quantity)q, uniform);
         lab_heatmap_panel(
@@ -206,9 +216,9 @@ static void show_layers(mg_lab *lab, const maps *m, const lab_head_numbers *unif
     }
     lab_heatmap_end(
         map,
-        "%sEntropy as a part of the uniform head's; the others are parts of the weight. Copies are those of "
+        "%sEntropy as a fraction of the uniform head's; the others are fractions of the weight. Copies are those of "
         "the query's own token, over the rows that have one; without such a row there is nothing to show.",
-        causal ? "Distance as a part of a sink's, which is twice the uniform head's. " : "");
+        causal ? "Distance as a fraction of a sink's, which is twice the uniform head's. " : "");
 }
 
 static const char *texts_in_words(mg_lab *lab, const maps *m) {
@@ -229,8 +239,8 @@ static void show_scatter(mg_lab *lab, const maps *m, const lab_head_numbers *uni
     }
     lab_points(figure, LAB_FLOOR, "the uniform head", 1, &uniform->distance, &uniform->entropy);
     lab_figure_end(figure,
-                   "Each point is a head, %s. The uniform head looks at everything alike. Low lies a sharp head, left "
-                   "one that looks at its neighbours.",
+                   "Each point is a head, %s. The uniform head looks at everything alike. A low point is a sharp head; "
+                   "one near 0 on the distance axis looks at its neighbours.",
                    texts_in_words(lab, m));
 }
 
@@ -280,20 +290,89 @@ static void check_all(mg_lab *lab, const maps *m) {
     lab_check_at_most(lab, "largest entropy of a head, against ln T", excess, bound, "nats");
 }
 
+/* ---- Habits, on the text that asks for them ---- */
+
+static ptrdiff_t head_with_most(const maps *m, double (*what)(const lab_head_numbers *)) {
+    ptrdiff_t best = 0;
+    for (ptrdiff_t h = 1; h < n_heads(m); h++)
+        if (what(&m->numbers[h]) > what(&m->numbers[best])) best = h;
+    return best;
+}
+
+static double on_token_before(const lab_head_numbers *n) {
+    return n->offset[1];
+}
+static double on_token_after(const lab_head_numbers *n) {
+    return n->next;
+}
+
+static const char *head_words(mg_lab *lab, const maps *m, ptrdiff_t h) {
+    return lab_format(lab, "head %td of layer %td", h % m->n_head, h / m->n_head);
+}
+
+/* Two models of the same text, one mask apart: the masked one must look back, the unmasked one can look at its label.
+ */
+static void check_habits(mg_lab *lab, const maps *m, const lab_head_numbers *uniform, mg_gpt *unmasked,
+                         const lab_text_set *texts, const char **labels, int portrait_T) {
+    ptrdiff_t back = head_with_most(m, on_token_before);
+    lab_check_at_least(lab, "masked: mean weight on the token before, of the head that looks there most",
+                       m->numbers[back].offset[1], 0.5, "");
+    lab_check_same_text(lab, "masked: that head is called",
+                        lab_head_names[lab_head_name_of(&m->numbers[back], uniform->entropy)], "previous-token");
+    maps u;
+    measure_all(lab, unmasked, texts, &u);
+    ptrdiff_t label = head_with_most(&u, on_token_after);
+    lab_check_at_least(lab, "unmasked: mean weight on the token after, of the head that looks there most",
+                       u.numbers[label].next, 0.5, "");
+    lab_check_same_text(lab, "unmasked: that head is called",
+                        lab_head_names[lab_head_name_of(&u.numbers[label], uniform->entropy)], "next-token");
+    lab_check_below(lab, "unmasked: mean distance of that head, which looks ahead", u.distance[label].mean, 0,
+                    "tokens");
+    lab_note(lab,
+             "In the masked model %s looks at the token before most, with %.2f of its weight. In the unmasked model %s "
+             "looks at the token after most, which is the label, with %.2f.",
+             head_words(lab, m, back), m->numbers[back].offset[1], head_words(lab, &u, label), u.numbers[label].next);
+
+    const mg_real *portraits = lab_attention_maps(lab, unmasked, texts->ids, portrait_T);
+    lab_heatmap *map = lab_heatmap_begin(
+        lab, "label-head",
+        lab_format(lab, "Unmasked: %s, which looks at the token after most", head_words(lab, &u, label)),
+        (lab_scale){.unit = "weight", .low = 0, .high = 1, .rows = "query", .columns = "key"});
+    lab_heatmap_panel(map, (lab_panel){.title = "",
+                                       .n_rows = portrait_T,
+                                       .n_columns = portrait_T,
+                                       .values = portraits + label * portrait_T * portrait_T,
+                                       .row_labels = labels,
+                                       .column_labels = labels});
+    lab_heatmap_end(map,
+                    "A head that reads the label shows a stripe just after the diagonal. The last query has no label "
+                    "to read: compare its row.");
+}
+
 /* ---- All of it ---- */
 
+static bool on_own_text(const mg_lab *lab) {
+    return !lab_asked(lab)->checkpoint && !lab_asked(lab)->data;
+}
+
 static void tell(mg_lab *lab) {
-    lab_hypothesis(lab, "Most heads of a trained model are far from uniform: each has a habit, and it shows in three "
-                        "numbers.");
-    lab_hypothesis(lab,
-                   "Some habits are of position (the token before), some of content (earlier copies), and some are "
-                   "a place to put weight that is not needed: the sink on token 0.");
+    if (on_own_text(lab)) {
+        lab_hypothesis(lab, "Heads get the habits that the text asks for. Where each letter tends to repeat the one "
+                            "before the last, some head of a masked model looks at the token before its query.");
+        lab_hypothesis(lab, "Without the mask some head looks at the token after its query instead: the label.");
+    } else {
+        lab_hypothesis(lab, "Heads of trained models often have habits: of position (the token before), of content "
+                            "(earlier copies, and what followed them), or a place for weight that is not needed (the "
+                            "sink on token 0). The table shows whether this model's heads have any.");
+    }
     lab_exercise(lab, "Prove that the uniform causal head has mean distance (T − 1)/4 and entropy ln(T!)/T.");
-    lab_exercise(lab, "Train with --mask none and look again. Which sign has the mean distance of the head that reads "
-                      "the label?");
-    lab_exercise(lab, "Which heads could be removed? Say it from the table, then run `maskgrad lab ablation`.");
+    lab_exercise(lab,
+                 "Run the lab with --data on a text of your own. Which habits does that text ask for, and which do "
+                 "you find?");
+    lab_exercise(lab, "Which heads could be removed? Decide from the table, then run `maskgrad lab ablation`.");
     lab_source(lab,
                "Clark et al. 2019, What does BERT look at? An analysis of BERT's attention: heads and their names.");
+    lab_source(lab, "Olsson et al. 2022, In-context learning and induction heads.");
     lab_source(lab, "Xiao et al. 2024, Efficient streaming language models with attention sinks.");
     lab_source(lab, "Vig & Belinkov 2019, Analyzing the structure of attention in a transformer language model.");
 }
@@ -317,7 +396,7 @@ static mg_status check_layer(int layer, const mg_gpt_config *config, mg_error *e
                         mg_count(config->n_layer, "layer").text);
 }
 
-static mg_status measure(mg_lab *lab, lab_subject *subject, mg_error *error) {
+static mg_status measure(mg_lab *lab, lab_subject *subject, mg_gpt *unmasked, mg_error *error) {
     lab_text_set texts;
     const mg_gpt_config *config = mg_gpt_get_config(subject->gpt);
     int layer = asked_layer(lab);
@@ -336,8 +415,22 @@ static mg_status measure(mg_lab *lab, lab_subject *subject, mg_error *error) {
     show_layers(lab, &m, &uniform, mg_gpt_is_causal(config));
     show_scatter(lab, &m, &uniform);
     show_table(lab, &m, &uniform);
+    if (unmasked) {
+        int portrait_T = texts.T < PORTRAIT_T ? texts.T : PORTRAIT_T;
+        check_habits(lab, &m, &uniform, unmasked, &texts, lab_subject_labels(lab, subject, texts.ids, portrait_T),
+                     portrait_T);
+    }
+    if (lab_asked(lab)->checkpoint) lab_model_note_limits(lab, "These maps are");
     lab_head_tell_rules(lab);
     return MG_OK;
+}
+
+static mg_status write_own_text(mg_lab *lab, mg_error *error) {
+    const char *path = lab_format(lab, "%s/echoes.txt", lab_asked(lab)->out_dir);
+    ((heads_options *)lab_asked(lab)->own)->run.data.path = path;
+    lab_did(lab, "Two models, one mask apart, were trained on 200,000 letters written to echoes.txt: 6 times in 10 a "
+                 "letter is the one before the last again, else it is drawn at random.");
+    return lab_head_write_echoes(lab, path, error);
 }
 
 mg_status lab_heads(mg_lab *lab, mg_error *error) {
@@ -345,13 +438,21 @@ mg_status lab_heads(mg_lab *lab, mg_error *error) {
     lab_head_check_ruler(lab);
     if (lab_asked(lab)->prompt && !lab_asked(lab)->checkpoint)
         return mg_error_set(error, MG_ERR_INPUT,
-                            "--prompt is for a model of yours: give --checkpoint FILE too, or leave --prompt out");
+                            "--prompt needs a model of your own: give --checkpoint FILE too, or leave --prompt out");
     mg_train_options shape = mg_train_defaults();
-    shape.max_iters = lab_asked(lab)->quick ? 200 : 1000;
-    lab_subject subject = {0};
+    shape.model.n_head = 2;
+    shape.schedule.lr = 3e-3;
+    shape.max_iters = lab_asked(lab)->quick ? 300 : 500;
+    lab_subject subject = {0}, unmasked = {0};
     mg_status status = lab_asked(lab)->checkpoint ? MG_OK : check_layer(asked_layer(lab), &shape.model, error);
+    if (!status && on_own_text(lab)) status = write_own_text(lab, error);
     if (!status) status = lab_subject_open(lab, &shape, LAB_LEAST_TO_SEE, &subject, error);
-    if (!status) status = measure(lab, &subject, error);
+    if (!status && on_own_text(lab)) {
+        shape.model.lookahead = lab_broken("heads.mask") ? 0 : MG_LOOKAHEAD_ALL;
+        status = lab_subject_open(lab, &shape, LAB_LEAST_TO_SEE, &unmasked, error);
+    }
+    if (!status) status = measure(lab, &subject, unmasked.gpt, error);
     lab_subject_close(&subject);
+    lab_subject_close(&unmasked);
     return status;
 }

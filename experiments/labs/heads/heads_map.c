@@ -1,6 +1,7 @@
-/* Three numbers and a name for one head's map, and the proof that both are right. lab_heads.c has the formulas. */
+/* Three numbers and a name for one head's map, and the proof that both are right. heads.c has the formulas. */
 #include "attention.h"
 #include "heads.h"
+#include "rng.h"
 
 #include <math.h>
 
@@ -16,23 +17,27 @@ lab_head_numbers lab_head_measure(int T, const mg_real *map, const int *ids) {
     lab_head_numbers n = {0};
     for (int i = 0; i < T; i++) {
         const mg_real *row = map + (ptrdiff_t)i * T;
-        double duplicate = 0, copies = 0;
+        double duplicate = 0, induction = 0, copies = 0;
         for (int j = 0; j < T; j++) {
             double p = (double)row[j];
             n.distance += p * (i - j) / T;
             n.entropy += entropy_term(p) / T;
             if (!ids || j >= i) continue;
             if (ids[j] == ids[i])
-                duplicate += p, copies++;
+                duplicate += p, induction += (double)row[j + 1], copies++;
             else
                 n.n_others++;
         }
         n.first += (double)row[0] / T;
         n.offset[0] += (double)row[i] / T;
         if (i > 0) n.offset[1] += (double)row[i - 1] / (T - 1);
-        if (copies > 0) n.duplicate += duplicate, n.n_duplicates++;
+        if (i + 1 < T) n.next += (double)row[i + 1] / (T - 1);
+        if (copies > 0) n.duplicate += duplicate, n.induction += induction, n.n_duplicates++;
     }
-    if (n.n_duplicates > 0) n.duplicate /= n.n_duplicates;
+    if (n.n_duplicates > 0) {
+        n.duplicate /= n.n_duplicates;
+        n.induction /= n.n_duplicates;
+    }
     return n;
 }
 
@@ -49,14 +54,16 @@ void lab_head_uniform(int T, int lookahead, mg_real *map) {
 #define MOSTLY 0.5  /* half of the weight or more */
 #define BROADLY 0.8 /* of the entropy of the uniform head */
 
-const char *const lab_head_names[LAB_HEAD_NAMES] = {"previous-token", "self", "duplicate-token", "sink", "broad",
-                                                    "not defined",    "mixed"};
+const char *const lab_head_names[LAB_HEAD_NAMES] = {
+    "next-token", "previous-token", "self", "duplicate-token", "induction", "sink", "broad", "not defined", "mixed"};
 
 lab_head_name lab_head_name_of(const lab_head_numbers *n, double uniform_entropy) {
     bool on_copies = n->n_duplicates >= 3 && n->duplicate >= MOSTLY;
+    if (n->next >= MOSTLY) return NEXT_TOKEN;
     if (n->offset[1] >= MOSTLY) return PREVIOUS_TOKEN;
     if (n->offset[0] >= MOSTLY) return SELF;
     if (on_copies && n->n_others > 0) return DUPLICATE_TOKEN;
+    if (n->n_duplicates >= 3 && n->n_others > 0 && n->induction >= MOSTLY) return INDUCTION;
     if (n->first >= MOSTLY) return SINK;
     if (n->entropy >= BROADLY * uniform_entropy) return BROAD;
     return on_copies ? NOT_DEFINED : MIXED;
@@ -64,11 +71,14 @@ lab_head_name lab_head_name_of(const lab_head_numbers *n, double uniform_entropy
 
 void lab_head_tell_rules(mg_lab *lab) {
     lab_texts(lab, "The names, by the first rule that holds", 1, (const char *const[]){"rules"},
-              (const char *const[]){"previous-token   half of the weight or more on the token before (positional)\n"
+              (const char *const[]){"next-token       half of the weight or more on the token after, the label\n"
+                                    "previous-token   half or more on the token before (positional)\n"
                                     "self             half or more on the query itself (positional)\n"
                                     "duplicate-token  half or more on earlier copies of the query's token,\n"
                                     "                 over the rows that have one, if there are 3 or more and\n"
                                     "                 other tokens too\n"
+                                    "induction        half or more on what followed earlier copies of it,\n"
+                                    "                 over the same rows\n"
                                     "sink             half or more on token 0\n"
                                     "broad            0.8 of the entropy of the uniform head, or more\n"
                                     "not defined      on copies, where every earlier token is one\n"
@@ -88,16 +98,24 @@ void lab_head_check_ruler(mg_lab *lab) {
                         "broad");
 
     static const int ids[T] = {0, 1, 2, 0, 1, 2, 0, 1};
-    mg_real previous[T * T] = {0}, sink[T * T] = {0}, duplicate[T * T] = {0};
+    mg_real previous[T * T] = {0}, next[T * T] = {0}, sink[T * T] = {0}, duplicate[T * T] = {0}, after[T * T] = {0};
     for (int i = 0; i < T; i++) {
         previous[i * T + (i ? i - 1 : 0)] = 1;
         sink[i * T] = 1;
+        next[i * T + (i + 1 < T ? i + 1 : i)] = 1;
         duplicate[i * T + (i >= 3 ? i - 3 : i)] = 1;
+        after[i * T + (i >= 3 ? i % 3 + 1 : i)] = 1; /* what followed the first copy */
     }
     lab_head_numbers n = lab_head_measure(T, previous, ids);
     lab_check_zero(lab, "head of one key a query: entropy", n.entropy, "nats");
     lab_check_same_text(lab, "head of the token before is called",
                         lab_head_names[lab_head_name_of(&n, uniform.entropy)], "previous-token");
+    n = lab_head_measure(T, next, ids);
+    lab_check_same_text(lab, "head of the token after is called", lab_head_names[lab_head_name_of(&n, uniform.entropy)],
+                        "next-token");
+    n = lab_head_measure(T, after, ids);
+    lab_check_same_text(lab, "head of what followed earlier copies is called",
+                        lab_head_names[lab_head_name_of(&n, uniform.entropy)], "induction");
     n = lab_head_measure(T, sink, ids);
     lab_check_same_text(lab, "head of token 0 is called", lab_head_names[lab_head_name_of(&n, uniform.entropy)],
                         "sink");
@@ -108,4 +126,23 @@ void lab_head_check_ruler(mg_lab *lab) {
     n = lab_head_measure(T, duplicate, one_word);
     lab_check_same_text(lab, "the same head, where every token is a copy, is called",
                         lab_head_names[lab_head_name_of(&n, uniform.entropy)], "not defined");
+}
+
+/* ---- A text that asks for a habit ---- */
+
+mg_status lab_head_write_echoes(mg_lab *lab, const char *path, mg_error *error) {
+    enum { LENGTH = 200000, LETTERS = 26, ECHOES_IN_TEN = 6 };
+    mg_atomic_text file;
+    mg_status status = mg_atomic_text_begin(&file, path, error);
+    if (status) return status;
+    mg_rng rng = {lab_asked(lab)->seed, MG_STREAM_LAB, 5};
+    char before_last = 'a', last = 'a';
+    for (uint64_t i = 0; i < LENGTH; i++) {
+        bool echo = mg_rng_below(rng, 2 * i, 10) < ECHOES_IN_TEN;
+        char next = echo ? before_last : (char)('a' + mg_rng_below(rng, 2 * i + 1, LETTERS));
+        fputc(next, file.out);
+        before_last = last;
+        last = next;
+    }
+    return mg_atomic_text_end(&file, error);
 }
