@@ -112,6 +112,8 @@ static void print_outcomes(const mg_run_record *records, int n, int width) {
         double bits = bits_a_character(&records[i], o.validation);
         if (found == OTHER_TOKENS) print_number("%.4f", bits, !isnan(bits), 9);
         putchar('\n');
+        if (records[i].log.gap >= 0)
+            printf("%-*s  its log lacks rows before step %" PRId64 "\n", width, "", records[i].log.gap);
         if (records[i].log.torn) printf("%-*s  its log ends within a row, which is left out\n", width, "");
     }
     print_units(records, n, found);

@@ -9,6 +9,7 @@
 #include "progress.h"
 #include "repetition.h"
 #include "run.h"
+#include "utf8.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -102,6 +103,7 @@ static mg_status resume_settings(mg_run *run, start *from, const mg_given *given
     if (status == MG_OK) status = mg_run_dir_check_files(&run->dir, error);
     if (status == MG_OK) status = mg_run_json_read(&from->stored, run->dir.run_json, &stored, error);
     if (status != MG_OK) return status;
+    run->before = from->stored;
     run->options = stored;
     apply(given, &run->options);
     mg_run_options_resolve(&run->options);
@@ -116,9 +118,15 @@ static mg_status resume_trainer(mg_run *run, const start *from, mg_error *error)
     uint64_t hash = mg_run_json_data_hash(from->stored);
     if (run->corpus->hash != hash)
         return mg_error_set(error, MG_ERR_INPUT,
-                            "the data %s is not what the run in %s was begun with: its hash is %016" PRIx64
-                            ", then it was %016" PRIx64,
+                            "the data %s is not what the run in %s was started with: its content, or tokens, column "
+                            "or validation in run.json, has changed (hash %016" PRIx64 ", and was %016" PRIx64 ")",
                             run->options.data.path, run->dir.path, run->corpus->hash, hash);
+    char machine[512];
+    if (mg_run_json_other_machine(from->stored, machine, sizeof machine))
+        fprintf(stderr,
+                "maskgrad train: warning: the run continues with other bits than it would have had where it began: "
+                "%s\n",
+                machine);
     if (!from->has_weights) {
         fprintf(stderr, "maskgrad train: no checkpoint was saved in %s yet: the run begins at step 0\n",
                 mg_shown(run->dir.path).text);
@@ -186,12 +194,28 @@ static mg_status weights_settings(mg_run *run, start *from, const mg_given *give
     return MG_OK;
 }
 
+/* Before anything is made: run.json is UTF-8, and holds all settings. */
+static mg_status check_texts(const mg_run_options *options, mg_error *error) {
+    mg_setting_cursor at = {0};
+    for (const mg_setting *s; (s = mg_setting_next(&at, mg_run_settings));) {
+        char text[4096];
+        mg_setting_format(s, (const char *)options + at.base, text, sizeof text);
+        if (mg_utf8_check(text, strlen(text), NULL) != MG_OK)
+            return mg_error_set(
+                error, MG_ERR_INPUT,
+                "--%s is '%s', which is not UTF-8, as run.json has to be: a link of another name will do", s->name,
+                text);
+    }
+    return MG_OK;
+}
+
 static mg_status settings(mg_run *run, start *from, const mg_given *given, mg_error *error) {
     mg_run_options asked = run->options;
     from->resume = strcmp(asked.init_from, "resume") == 0;
     if (from->resume && asked.force)
         mg_usage_error(&line, "--resume goes on with a run and --force replaces it: give one");
-    mg_status status = name_folder(run, &asked, error);
+    mg_status status = check_texts(&asked, error);
+    if (status == MG_OK) status = name_folder(run, &asked, error);
     if (status != MG_OK) return status;
     if (from->resume) return resume_settings(run, from, given, error);
     if (!asked.data.path) mg_usage_error(&line, "--data FILE is missing: a text, a CSV or a grammar to train on");

@@ -202,11 +202,13 @@ static mg_status load_grammar(mg_corpus *corpus, const mg_data_options *options,
 static mg_status choose_kind(const mg_data_options *options, bool is_grammar, mg_tokenizer_kind *kind,
                              mg_error *error) {
     *kind = is_grammar ? MG_TOKENIZER_GRAMMAR : MG_TOKENIZER_CHAR;
-    if (options->tokenizer) {
-        *kind = mg_tokenizer_get_kind(options->tokenizer);
-    } else if (options->tokens) {
-        return mg_tokenizer_kind_parse(kind, options->tokens, error);
+    if (options->tokens) {
+        mg_status status = mg_tokenizer_kind_parse(kind, options->tokens, error);
+        if (status != MG_OK || !options->tokenizer || *kind == mg_tokenizer_get_kind(options->tokenizer)) return status;
+        return mg_error_set(error, MG_ERR_INPUT, "tokens is '%s', but the model's tokens are '%s'", options->tokens,
+                            mg_tokenizer_kind_name(mg_tokenizer_get_kind(options->tokenizer)));
     }
+    if (options->tokenizer) *kind = mg_tokenizer_get_kind(options->tokenizer);
     return MG_OK;
 }
 
@@ -216,6 +218,15 @@ static mg_status split(mg_corpus *corpus, const mg_data_options *options, mg_err
                             options->path, mg_count(corpus->n, "token").text);
     corpus->n_train = corpus->n - (ptrdiff_t)((double)corpus->n * options->validation);
     return MG_OK;
+}
+
+/* The bytes, and what else decides which tokens a split has. The default split leaves the hash that of the bytes. */
+static uint64_t hash_of(const mg_data_options *options, const char *text, size_t length) {
+    uint64_t hash = mg_fnv1a(MG_FNV_START, text, length);
+    if (options->column) hash = mg_fnv1a(hash, options->column, strlen(options->column) + 1);
+    if (options->validation != mg_data_defaults().validation)
+        hash = mg_fnv1a(hash, &options->validation, sizeof options->validation);
+    return hash;
 }
 
 static mg_status load(mg_corpus *corpus, const mg_data_options *options, mg_error *error) {
@@ -229,7 +240,7 @@ static mg_status load(mg_corpus *corpus, const mg_data_options *options, mg_erro
     size_t length;
     mg_status status = mg_read_text_or_stream(options->path, MG_MOST_TEXT, MG_MOST_STREAM, &text, &length, error);
     if (status != MG_OK) return status;
-    corpus->hash = mg_fnv1a(MG_FNV_START, text, length);
+    corpus->hash = hash_of(options, text, length);
     bool is_grammar = false;
     mg_tokenizer_kind kind;
     if (!options->column) status = look_for_a_grammar(text, length, &is_grammar, error);

@@ -24,7 +24,8 @@ typedef struct mg_corpus {
     ptrdiff_t n, n_train;
     mg_tokenizer *tokenizer; /* owned */
     mg_grammar *grammar;     /* owned; NULL unless the file is a grammar */
-    uint64_t hash;           /* of the file's bytes (FNV-1a, 64 bits) and, for a grammar, of the draw's seed and size */
+    uint64_t hash;           /* FNV-1a, 64 bits: the file's bytes; a column's name, a validation share that is not the
+                              * default; for a grammar, the draw's seed and size */
     char warning[512];       /* what a user should know: CR characters counted, ...; empty if nothing */
 } mg_corpus;
 

@@ -152,6 +152,8 @@ static mg_status write_run_json(mg_run *run, mg_error *error) {
         .n_train = run->corpus->n_train,
         .tokenizer = mg_tokenizer_kind_name(mg_tokenizer_get_kind(run->corpus->tokenizer)),
         .characters_per_token = mg_corpus_characters_per_token(run->corpus, MG_VALIDATION),
+        .before = run->before,
+        .step = run->first_step,
     };
     return mg_run_json_write(run->dir.run_json, &run->options, &facts, error);
 }

@@ -26,6 +26,7 @@ struct mg_run {
     mg_corpus *corpus;      /* owned, as is all below */
     mg_trainer *trainer;
     mg_run_log *log;
+    const mg_run_json *before; /* of the run that is resumed; NULL: it is a new one. Borrowed */
     mg_run_watch watch;
     double begun;          /* seconds of the monotonic clock when this process began to train */
     double seconds_before; /* of training, in processes before this one */

@@ -2,8 +2,9 @@
 #include "atomic_file.h"
 #include "gemm.h"
 #include "parallel.h"
+#include "printable.h"
+#include "regular_file.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -65,16 +66,66 @@ static size_t digits_needed(const mg_run_options *options) {
     return digits;
 }
 
+/* ---- Machines ----
+ *
+ * The bits of a run depend on these, not on its threads. */
+
+static const char *const machine_keys[] = {"blas", "compiler", "precision"};
+enum { N_MACHINE_KEYS = sizeof machine_keys / sizeof *machine_keys };
+
+static void this_machine(const char *value[N_MACHINE_KEYS]) {
+    value[0] = mg_blas_name();
+    value[1] = __VERSION__;
+    value[2] = sizeof(mg_real) == sizeof(float) ? "float32" : "float64";
+}
+
+const char *mg_run_json_other_machine(const mg_run_json *json, char *text, size_t size) {
+    const char *now[N_MACHINE_KEYS];
+    const json_t *machine = json_object_get(json->root, "machine");
+    this_machine(now);
+    for (int i = 0; i < N_MACHINE_KEYS; i++) {
+        const char *then = json_string_value(json_object_get(machine, machine_keys[i]));
+        if (!then || strcmp(then, now[i]) == 0) continue; /* an older version did not write them all */
+        snprintf(text, size, "%s is '%s', and was '%s'", machine_keys[i], now[i], mg_shown(then).text);
+        return text;
+    }
+    return NULL;
+}
+
+/* This machine, and before it those on which the run was trained so far. */
+static int put_machines(json_t *root, const mg_run_facts *facts) {
+    const char *now[N_MACHINE_KEYS];
+    char difference[1024];
+    this_machine(now);
+    json_t *machine = json_pack("{s:i, s:I}", "threads", mg_threads(), "from_step", (json_int_t)facts->step);
+    for (int i = 0; i < N_MACHINE_KEYS && machine; i++)
+        json_object_set_new(machine, machine_keys[i], json_string(now[i]));
+    if (!facts->before) return json_object_set_new(root, "machine", machine);
+    json_t *last = json_object_get(facts->before->root, "machine");
+    json_t *earlier = json_object_get(facts->before->root, "earlier_machines");
+    json_t *list = earlier ? json_copy(earlier) : json_array();
+    if (mg_run_json_other_machine(facts->before, difference, sizeof difference))
+        json_array_append(list, last);
+    else
+        json_object_set(machine, "from_step", json_object_get(last, "from_step"));
+    int status = json_object_set_new(root, "machine", machine);
+    if (json_array_size(list) > 0) status |= json_object_set(root, "earlier_machines", list);
+    json_decref(list);
+    return status;
+}
+
 static json_t *facts_of(const mg_run_options *options, const mg_run_facts *facts) {
     char mask[128], hash[32];
     mg_mask_words(&options->train.model, mask, sizeof mask);
     snprintf(hash, sizeof hash, "%016" PRIx64, facts->data_hash);
-    return json_pack("{s:s, s:s, s:{s:s, s:s, s:s, s:i, s:I, s:I, s:f}, s:{s:i, s:s, s:s}, s:I}", "creator",
-                     "maskgrad " MASKGRAD_VERSION, "mask", mask, "data", "name", facts->data_name, "hash", hash,
-                     "tokenizer", facts->tokenizer, "vocab_size", facts->vocab_size, "tokens",
-                     (json_int_t)facts->n_tokens, "train_tokens", (json_int_t)facts->n_train, "characters_a_token",
-                     facts->characters_per_token, "machine", "threads", mg_threads(), "blas", mg_blas_name(),
-                     "compiler", __VERSION__, "parameters", (json_int_t)facts->n_parameters);
+    json_t *root = json_pack(
+        "{s:s, s:s, s:{s:s, s:s, s:s, s:i, s:I, s:I, s:f}, s:I}", "creator", "maskgrad " MASKGRAD_VERSION, "mask", mask,
+        "data", "name", facts->data_name, "hash", hash, "tokenizer", facts->tokenizer, "vocab_size", facts->vocab_size,
+        "tokens", (json_int_t)facts->n_tokens, "train_tokens", (json_int_t)facts->n_train, "characters_a_token",
+        facts->characters_per_token, "parameters", (json_int_t)facts->n_parameters);
+    if (root && put_machines(root, facts) == 0) return root;
+    json_decref(root);
+    return NULL;
 }
 
 static mg_status write_text(const char *path, const char *text, mg_error *error) {
@@ -102,19 +153,38 @@ mg_status mg_run_json_write(const char *path, const mg_run_options *options, con
 
 /* ---- Reading ---- */
 
-static mg_status take_setting(const mg_setting *flag, const json_t *value, void *values, mg_error *error) {
-    char text[64] = "";
-    bool is_text = flag->kind == MG_SETTING_TEXT || flag->kind == MG_SETTING_CUSTOM;
-    if (is_text && json_is_null(value)) return MG_OK;
-    if (json_is_string(value)) return mg_setting_set(flag, values, json_string_value(value), error);
+static mg_status take_setting(const mg_setting *setting, const json_t *value, void *values, mg_error *error) {
+    char text[64] = "", unset[16];
+    bool is_switch = setting->kind == MG_SETTING_ON || setting->kind == MG_SETTING_OFF;
+    bool is_count = setting->kind == MG_SETTING_INT || setting->kind == MG_SETTING_INT64;
+    bool is_real = setting->kind == MG_SETTING_REAL;
+    const char *kind = is_switch ? "true or false" : is_count ? "a whole number" : is_real ? "a number" : "a text";
+    bool fits = is_switch  ? json_is_boolean(value)
+                : is_count ? json_is_integer(value)
+                : is_real  ? json_is_number(value)
+                           : json_is_string(value);
+    mg_setting_format(setting, values, unset, sizeof unset);
+    if (!is_switch && !is_count && !is_real && !unset[0] && json_is_null(value))
+        return MG_OK; /* not given, as is the default */
+    if (!fits) return mg_error_set(error, MG_ERR_FORMAT, "it should be %s", kind);
+    if (json_is_string(value)) return mg_setting_set(setting, values, json_string_value(value), error);
     if (json_is_integer(value)) snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
     if (json_is_real(value)) snprintf(text, sizeof text, "%.17g", json_real_value(value));
-    if (json_is_boolean(value)) snprintf(text, sizeof text, "%s", json_is_true(value) ? "true" : "false");
-    if (is_text) return mg_error_set(error, MG_ERR_FORMAT, "--%s is not a text", flag->name);
-    return mg_setting_set(flag, values, text, error);
+    if (is_switch) snprintf(text, sizeof text, "%s", json_is_true(value) ? "true" : "false");
+    return mg_setting_set(setting, values, text, error);
 }
 
-static mg_status take_settings(const json_t *settings, const char *path, mg_run_options *options, mg_error *error) {
+static const mg_setting *setting_of(const char *wanted) {
+    char key[64];
+    mg_setting_cursor at = {0};
+    for (const mg_setting *s; (s = mg_setting_next(&at, mg_run_settings));) {
+        key_of(s, key, sizeof key);
+        if (strcmp(key, wanted) == 0) return s;
+    }
+    return NULL;
+}
+
+static mg_status take_settings(json_t *settings, const char *path, mg_run_options *options, mg_error *error) {
     char key[64];
     mg_error reason;
     mg_setting_cursor at = {0};
@@ -125,20 +195,118 @@ static mg_status take_settings(const json_t *settings, const char *path, mg_run_
         if (take_setting(s, value, (char *)options + at.base, &reason) != MG_OK)
             return mg_error_set(error, MG_ERR_FORMAT, "%s: '%s': %s", path, key, reason.message);
     }
+    const char *name;
+    json_t *value;
+    json_object_foreach(settings, name, value) if (!setting_of(name)) return mg_error_set(
+        error, MG_ERR_FORMAT, "%s: '%s' is not a setting that this version knows", path, name);
+    if (!options->data.path || !options->data.path[0])
+        return mg_error_set(error, MG_ERR_FORMAT, "%s: 'data' should be the path of a file", path);
+    return MG_OK;
+}
+
+/* ---- Facts ---- */
+
+typedef enum fact_kind { FACT_TEXT, FACT_HASH, FACT_COUNT, FACT_NUMBER, FACT_OBJECT, FACT_LIST } fact_kind;
+
+typedef struct fact {
+    const char *key;
+    fact_kind kind;
+    bool needed; /* the others were not written by each version */
+} fact;
+
+static const fact root_facts[] = {{"creator", FACT_TEXT, true},     {"mask", FACT_TEXT, true},
+                                  {"data", FACT_OBJECT, true},      {"machine", FACT_OBJECT, true},
+                                  {"settings", FACT_OBJECT, true},  {"earlier_machines", FACT_LIST, false},
+                                  {"parameters", FACT_COUNT, true}, {0}};
+static const fact data_facts[] = {{"name", FACT_TEXT, true},
+                                  {"hash", FACT_HASH, true},
+                                  {"tokenizer", FACT_TEXT, false},
+                                  {"vocab_size", FACT_COUNT, true},
+                                  {"tokens", FACT_COUNT, true},
+                                  {"train_tokens", FACT_COUNT, true},
+                                  {"characters_a_token", FACT_NUMBER, false},
+                                  {0}};
+static const fact machine_facts[] = {{"threads", FACT_COUNT, true},    {"blas", FACT_TEXT, true},
+                                     {"compiler", FACT_TEXT, true},    {"precision", FACT_TEXT, false},
+                                     {"from_step", FACT_COUNT, false}, {0}};
+
+static bool is_hash(const char *text) {
+    return text && strlen(text) == 16 && text[strspn(text, "0123456789abcdef")] == '\0';
+}
+
+static bool fact_fits(fact_kind kind, const json_t *value) {
+    switch (kind) {
+    case FACT_TEXT: return json_is_string(value);
+    case FACT_HASH: return is_hash(json_string_value(value));
+    case FACT_COUNT:
+        return json_is_integer(value) && json_integer_value(value) >= 0 && json_integer_value(value) < INT64_C(1) << 53;
+    case FACT_NUMBER: return json_is_number(value) && json_number_value(value) >= 0;
+    case FACT_OBJECT: return json_is_object(value);
+    case FACT_LIST: return json_is_array(value);
+    }
+    return false;
+}
+
+static mg_status check_facts(json_t *object, const fact *facts, const char *in, const char *path, mg_error *error) {
+    static const char *const kinds[] = {[FACT_TEXT] = "a text",      [FACT_HASH] = "16 hexadecimal digits",
+                                        [FACT_COUNT] = "a count",    [FACT_NUMBER] = "a number from 0 up",
+                                        [FACT_OBJECT] = "an object", [FACT_LIST] = "a list"};
+    if (!json_is_object(object)) return mg_error_set(error, MG_ERR_FORMAT, "%s: %s is not an object", path, in);
+    for (const fact *f = facts; f->key; f++) {
+        const json_t *value = json_object_get(object, f->key);
+        if (!value && f->needed)
+            return mg_error_set(error, MG_ERR_FORMAT, "%s has no '%s' in %s: it is not a run's", path, f->key, in);
+        if (value && !fact_fits(f->kind, value))
+            return mg_error_set(error, MG_ERR_FORMAT, "%s: '%s' in %s should be %s", path, f->key, in, kinds[f->kind]);
+    }
+    const char *key;
+    json_t *value;
+    json_object_foreach(object, key, value) {
+        const fact *f = facts;
+        while (f->key && strcmp(f->key, key) != 0) f++;
+        if (!f->key) return mg_error_set(error, MG_ERR_FORMAT, "%s: this version knows no '%s' in %s", path, key, in);
+    }
+    return MG_OK;
+}
+
+static mg_status check_all_facts(json_t *root, const char *path, mg_error *error) {
+    mg_status status = check_facts(root, root_facts, "the file", path, error);
+    if (status == MG_OK) status = check_facts(json_object_get(root, "data"), data_facts, "'data'", path, error);
+    if (status == MG_OK)
+        status = check_facts(json_object_get(root, "machine"), machine_facts, "'machine'", path, error);
+    const json_t *earlier = json_object_get(root, "earlier_machines");
+    for (size_t i = 0; status == MG_OK && i < json_array_size(earlier); i++)
+        status = check_facts(json_array_get(earlier, i), machine_facts, "'earlier_machines'", path, error);
+    return status;
+}
+
+/* ---- The file ---- */
+
+static mg_status load(const char *path, json_t **root, mg_error *error) {
+    enum { MOST_BYTES = 1 << 20 };
+    int file;
+    size_t bytes;
+    json_error_t reason;
+    mg_status status = mg_open_regular(path, &file, &bytes, error);
+    if (status != MG_OK) return status;
+    bool sane = bytes <= MOST_BYTES;
+    *root = sane ? json_loadfd(file, JSON_REJECT_DUPLICATES, &reason) : NULL;
+    close(file);
+    if (!sane)
+        return mg_error_set(error, MG_ERR_FORMAT, "%s has %zu bytes: it is not a run's, which have at most %d", path,
+                            bytes, MOST_BYTES);
+    if (!*root) return mg_error_set(error, MG_ERR_FORMAT, "%s, line %d: %s", path, reason.line, reason.text);
     return MG_OK;
 }
 
 mg_status mg_run_json_read(mg_run_json **json, const char *path, mg_run_options *options, mg_error *error) {
     *json = NULL;
-    if (access(path, R_OK) != 0) return mg_error_set(error, MG_ERR_IO, "cannot read %s: %s", path, strerror(errno));
-    json_error_t reason;
-    json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &reason);
-    if (!root) return mg_error_set(error, MG_ERR_FORMAT, "%s, line %d: %s", path, reason.line, reason.text);
+    json_t *root;
+    mg_status status = load(path, &root, error);
+    if (status != MG_OK) return status;
     mg_run_options read = mg_run_defaults();
-    const json_t *settings = json_object_get(root, "settings");
-    mg_status status = json_is_object(settings)
-                           ? take_settings(settings, path, &read, error)
-                           : mg_error_set(error, MG_ERR_FORMAT, "%s has no 'settings': it is not a run's", path);
+    status = check_all_facts(root, path, error);
+    if (status == MG_OK) status = take_settings(json_object_get(root, "settings"), path, &read, error);
     mg_run_json *made = status == MG_OK ? mg_alloc(1, sizeof *made, "run.json", error) : NULL;
     if (!made) {
         json_decref(root);

@@ -1,5 +1,6 @@
 #include "run_log.h"
 #include "heap.h"
+#include "regular_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const char header[] = "step,split,loss,lr,grad_norm,tokens,seconds\n";
@@ -81,36 +81,47 @@ void mg_run_log_close(mg_run_log *log) {
 /* ---- Reading ---- */
 
 static mg_status read_all(const char *path, char **text, size_t *size, mg_error *error) {
+    int fd;
     *text = NULL;
-    FILE *file = fopen(path, "rb");
-    struct stat status;
-    if (!file) return system_error("cannot read", path, error);
-    if (fstat(fileno(file), &status) != 0 || !S_ISREG(status.st_mode)) {
-        fclose(file);
-        return mg_error_set(error, MG_ERR_IO, "%s is not a file", path);
+    mg_status status = mg_open_regular(path, &fd, size, error);
+    if (status != MG_OK) return status;
+    FILE *file = fdopen(fd, "rb");
+    *text = file ? mg_alloc(*size + 1, 1, path, error) : NULL;
+    if (*text) {
+        *size = fread(*text, 1, *size, file);
+        (*text)[*size] = '\0';
+        status = ferror(file) ? system_error("cannot read", path, error) : MG_OK;
+    } else {
+        status = file ? MG_ERR_MEMORY : system_error("cannot read", path, error);
     }
-    *text = mg_alloc((size_t)status.st_size + 1, 1, path, error);
-    if (!*text) {
+    if (file)
         fclose(file);
-        return MG_ERR_MEMORY;
-    }
-    *size = fread(*text, 1, (size_t)status.st_size, file);
-    (*text)[*size] = '\0';
-    fclose(file);
-    return MG_OK;
+    else
+        close(fd);
+    if (status == MG_OK) return MG_OK;
+    mg_free(*text);
+    *text = NULL;
+    return status;
 }
 
-/* One field as a number; an empty one is NaN. Moves *text behind the separator. */
+/* One field as a number, as we write them: decimal digits, or nan and inf, which a diverging run logs. */
 static bool take_number(const char **text, double *number, char separator) {
+    size_t length = strspn(*text, "0123456789+-.e");
+    const char *digits = **text == '-' ? *text + 1 : *text;
+    if (strncmp(digits, "nan", 3) == 0 || strncmp(digits, "inf", 3) == 0) length = (size_t)(digits - *text) + 3;
     char *end;
-    if (**text == separator) {
-        *number = NAN;
-        (*text)++;
-        return true;
-    }
     *number = strtod(*text, &end);
-    if (end == *text || *end != separator) return false;
+    if (length == 0 || end != *text + length || *end != separator) return false;
     *text = end + 1;
+    return true;
+}
+
+/* A count has digits only, and fits a double. */
+static bool take_count(const char **text, int64_t *count, char separator) {
+    size_t length = strspn(*text, "0123456789");
+    if (length == 0 || length > 15 || (*text)[length] != separator) return false;
+    *count = strtoll(*text, NULL, 10);
+    *text += length + 1;
     return true;
 }
 
@@ -121,18 +132,39 @@ static bool take_split(const char **text, bool *validation) {
     return true;
 }
 
-/* A whole line, which ends with a line feed. */
-static bool parse_row(const char *line, mg_run_log_row *row) {
-    double step, tokens;
-    if (!take_number(&line, &step, ',') || !take_split(&line, &row->validation) ||
-        !take_number(&line, &row->loss, ',') || !take_number(&line, &row->lr, ',') ||
-        !take_number(&line, &row->grad_norm, ',') || !take_number(&line, &tokens, ',') ||
-        !take_number(&line, &row->seconds, '\n'))
-        return false;
-    if (!(step >= 0 && step < 1e15) || !(tokens >= 0 && tokens < 1e18)) return false;
-    row->step = (int64_t)step;
-    row->tokens = (int64_t)tokens;
-    return true;
+/* A whole line, which ends with a newline. NULL, or what is wrong with it. */
+static const char *parse_row(const char *line, mg_run_log_row *row) {
+    if (*line == '\n') return "is empty";
+    row->grad_norm = NAN;
+    bool well_formed = take_count(&line, &row->step, ',') && take_split(&line, &row->validation) &&
+                       take_number(&line, &row->loss, ',') && take_number(&line, &row->lr, ',');
+    if (well_formed && *line == ',')
+        line++;
+    else
+        well_formed = well_formed && take_number(&line, &row->grad_norm, ',');
+    well_formed = well_formed && take_count(&line, &row->tokens, ',') && take_number(&line, &row->seconds, '\n');
+    if (!well_formed) return "is not a row";
+    if (!(row->lr >= 0 && row->lr < INFINITY)) return "has a learning rate that is not a number from 0 up";
+    if (!(row->seconds >= 0 && row->seconds < 1e15)) return "has seconds that are not a number from 0 up";
+    return NULL;
+}
+
+/* Steps and tokens never fall from row to row, and a step is trained once. NULL, or what is wrong. */
+static const char *check_order(const mg_run_log_row *row, const mg_run_log_row *before) {
+    if (!before) return NULL;
+    if (row->tokens < before->tokens) return "has fewer tokens than the row before it";
+    bool next = row->step > before->step || (row->step == before->step && before->validation);
+    return next ? NULL : "has a step that does not follow that of the row before it";
+}
+
+/* The step before which training rows are missing, where the file has a later one; -1: none. A log that begins late
+ * lacks nothing: one that was lost begins anew. */
+static int64_t find_gap(const mg_run_log_table *table) {
+    for (ptrdiff_t i = 1; i < table->n; i++) {
+        const mg_run_log_row *before = &table->row[i - 1];
+        if (table->row[i].step > before->step + !before->validation) return table->row[i].step;
+    }
+    return -1;
 }
 
 static ptrdiff_t count_lines(const char *text, size_t size) {
@@ -150,16 +182,22 @@ static mg_status parse_log(mg_run_log_table *table, const char *text, size_t siz
         table->torn = true;
         return MG_OK;
     }
-    if (memcmp(text, header, header_size) != 0)
+    if (size < header_size || memcmp(text, header, header_size) != 0)
         return mg_error_set(error, MG_ERR_FORMAT, "%s does not begin with the header %.*s: it is not the log of a run",
                             path, (int)header_size - 1, header);
     table->row = mg_alloc((size_t)count_lines(text, size), sizeof *table->row, "the rows of a log", error);
     if (!table->row) return MG_ERR_MEMORY;
     const char *line = text + header_size, *end;
-    for (int number = 2; (end = strchr(line, '\n')); line = end + 1, number++)
-        if (!parse_row(line, &table->row[table->n++]))
-            return mg_error_set(error, MG_ERR_FORMAT, "%s, line %d: '%.*s' is not a row of %.*s", path, number,
-                                (int)(end - line < 200 ? end - line : 200), line, (int)header_size - 1, header);
+    for (int number = 2; (end = strchr(line, '\n')); line = end + 1, number++) {
+        mg_run_log_row *row = &table->row[table->n], *before = table->n > 0 ? row - 1 : NULL;
+        const char *wrong = parse_row(line, row);
+        if (!wrong) wrong = check_order(row, before);
+        if (wrong)
+            return mg_error_set(error, MG_ERR_FORMAT, "%s, line %d %s of %.*s: '%.*s'", path, number, wrong,
+                                (int)header_size - 1, header, (int)(end - line < 200 ? end - line : 200), line);
+        table->n++;
+    }
+    table->gap = find_gap(table);
     *whole = (size_t)(line - text);
     table->torn = *whole < size;
     return MG_OK;
@@ -167,7 +205,7 @@ static mg_status parse_log(mg_run_log_table *table, const char *text, size_t siz
 
 static mg_status read_log(mg_run_log_table *table, const char *path, char **text, size_t *size, size_t *whole,
                           mg_error *error) {
-    *table = (mg_run_log_table){0};
+    *table = (mg_run_log_table){.gap = -1};
     mg_status status = read_all(path, text, size, error);
     if (status == MG_OK) status = parse_log(table, *text, *size, path, whole, error);
     if (status != MG_OK) {
@@ -223,6 +261,9 @@ static void describe(char *warning, size_t size, const char *path, const mg_run_
     if (n < size && kept < table->n && !is_last_evaluation(table, kept, step))
         n += (size_t)snprintf(warning + n, size - n, "%srows of step %" PRId64 " and later (%td) are dropped from %s",
                               n ? "; " : "", step, table->n - kept, path);
+    if (n < size && table->gap >= 0 && table->gap < step)
+        n += (size_t)snprintf(warning + n, size - n, "%s%s lacks rows before step %" PRId64, n ? "; " : "", path,
+                              table->gap);
     if (n < size && step > 0 && (kept == 0 || table->row[kept - 1].step != step - 1))
         snprintf(warning + n, size - n, "%s%s lacks the rows before step %" PRId64, n ? "; " : "", path, step);
 }

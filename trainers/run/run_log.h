@@ -33,8 +33,10 @@ void mg_run_log_close(mg_run_log *log);
 typedef struct mg_run_log_table {
     mg_run_log_row *row;
     ptrdiff_t n;
-    bool torn; /* a last row without its end was left out */
+    bool torn;   /* a last row without its end was left out */
+    int64_t gap; /* training rows before this step are missing; -1: none is */
 } mg_run_log_table;
+/* It may be anybody's file: what is not a row of ours is named by its line (MG_ERR_FORMAT). */
 mg_status mg_run_log_read(mg_run_log_table *table, const char *path, mg_error *error);
 void mg_run_log_table_free(mg_run_log_table *table);
 

@@ -32,7 +32,7 @@ static void test_round_trip(void **state) {
     (void)state;
     mg_run_log *log;
     mg_run_log_row train = {7, false, (double)(1.0f / 3), 1e-3 / 7, (double)(2.0f / 7), 1234567890123, 12.5};
-    mg_run_log_row validation = {7, true, 2.5, 1e-3, NAN, 99, 13};
+    mg_run_log_row validation = {8, true, 2.5, 1e-3, NAN, 1234567890123, 13};
     assert_int_equal(mg_run_log_create(&log, path, &error), MG_OK);
     assert_int_equal(mg_run_log_append(log, &train, &error), MG_OK);
     assert_int_equal(mg_run_log_append(log, &validation, &error), MG_OK);
@@ -107,16 +107,68 @@ static void test_damage_is_named(void **state) {
         HEADER "-1,train,1,0.001,1,32,0.1\n",
         HEADER ",train,1,0.001,1,32,0.1\n",
         HEADER HEADER,
+        HEADER "\n",
+        HEADER "0x1,train,1,0.001,1,32,0.1\n",
+        HEADER "0,train,0x1p3,0.001,1,32,0.1\n",
+        HEADER "0,train,1,0x1,1,32,0.1\n",
+        HEADER "1e0,train,1,0.001,1,32,0.1\n",
+        HEADER " 0,train,1,0.001,1,32,0.1\n",
+        HEADER "0,train,1,nan,1,32,0.1\n",
+        HEADER "0,train,1,-1,1,32,0.1\n",
+        HEADER "0,train,1,0.001,1,32,nan\n",
+        HEADER "0,train,1,0.001,1,32,-5\n",
+        HEADER "0,train,1,0.001,1,,0.1\n",
+        HEADER "0,train,,0.001,1,32,0.1\n",
+        HEADER "0,train,infinity,0.001,1,32,0.1\n",
+        HEADER "9999999999999999,train,1,0.001,1,32,0.1\n",
+        HEADER "0,train,1,0.001,1,32,0.1\r\n",
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         put(bad[i]);
         assert_int_equal(mg_run_log_read(&table, path, &error), MG_ERR_FORMAT);
         assert_says(error.message, "line 2");
     }
+    const char *const bad_pairs[][2] = {
+        {ROW_1 "1,train,1,0.001,1,64,0.3\n", "does not follow"},
+        {ROW_1 "0,train,1,0.001,1,64,0.3\n", "does not follow"},
+        {ROW_1 "1,val,1,0.001,,64,0.3\n", "does not follow"},
+        {ROW_1 "2,train,1,0.001,1,63,0.3\n", "fewer tokens"},
+        {ROW_1 "\n", "is empty"},
+    };
+    for (size_t i = 0; i < sizeof bad_pairs / sizeof *bad_pairs; i++) {
+        char text[512];
+        snprintf(text, sizeof text, HEADER "%s", bad_pairs[i][0]);
+        put(text);
+        assert_int_equal(mg_run_log_read(&table, path, &error), MG_ERR_FORMAT);
+        assert_says(error.message, "line 3");
+        assert_says(error.message, bad_pairs[i][1]);
+    }
+    put(HEADER "0,val,inf,0.001,,0,0.1\n0,train,nan,0.001,-nan,1,0.1\n"); /* a run that diverges writes these */
+    assert_int_equal(mg_run_log_read(&table, path, &error), MG_OK);
+    mg_run_log_table_free(&table);
     put("a,b\n1,2\n");
     assert_int_equal(mg_run_log_read(&table, path, &error), MG_ERR_FORMAT);
     assert_says(error.message, "header");
     assert_int_equal(mg_run_log_read(&table, "/nowhere/log.csv", &error), MG_ERR_IO);
+}
+
+static void test_missing_rows(void **state) {
+    (void)state;
+    mg_run_log_table table;
+    put(HEADER ROW_0 ROW_1);
+    assert_int_equal(mg_run_log_read(&table, path, &error), MG_OK);
+    assert_int_equal(table.gap, -1);
+    mg_run_log_table_free(&table);
+    put(HEADER ROW_0 ROW_1 "4,train,1,0.001,1,96,0.4\n");
+    assert_int_equal(mg_run_log_read(&table, path, &error), MG_OK);
+    assert_int_equal(table.gap, 4);
+    mg_run_log_table_free(&table);
+    put(HEADER ROW_0 "2,val,1,0.001,,64,0.4\n");
+    assert_int_equal(mg_run_log_read(&table, path, &error), MG_OK);
+    assert_int_equal(table.gap, 2);
+    mg_run_log_table_free(&table);
+    resume_at(5, HEADER ROW_0 ROW_1 "4,train,1,0.001,1,96,0.4\n", HEADER ROW_0 ROW_1 "4,train,1,0.001,1,96,0.4\n",
+              "lacks rows before step 4");
 }
 
 static int setup(void **state) {
@@ -133,10 +185,8 @@ static int teardown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_resume),
-        cmocka_unit_test(test_last_row),
-        cmocka_unit_test(test_damage_is_named),
+        cmocka_unit_test(test_round_trip),      cmocka_unit_test(test_resume),       cmocka_unit_test(test_last_row),
+        cmocka_unit_test(test_damage_is_named), cmocka_unit_test(test_missing_rows),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
