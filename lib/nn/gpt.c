@@ -69,8 +69,9 @@ mg_status mg_gpt_config_check(const mg_gpt_config *c, mg_error *error) {
         return mg_error_set(error, MG_ERR_INPUT,
                             "the leak is in layer %d, head %d, %d ahead; layers are 0 to %d, heads 0 to %d",
                             c->leak_layer, c->leak_head, c->leak_lookahead, c->n_layer - 1, c->n_head - 1);
-    if (!(c->dropout >= 0 && c->dropout < 1))
-        return mg_error_set(error, MG_ERR_INPUT, "dropout is %g; it must be at least 0 and below 1", c->dropout);
+    if (!(c->dropout >= 0 && (float)c->dropout < 1))
+        return mg_error_set(error, MG_ERR_INPUT, "dropout is %.15g; it must be at least 0 and below 1, as a float too",
+                            c->dropout);
     status = check_std("init_std", c->init_std, error);
     if (!status) status = check_std("attn_init_std", c->attn_init_std, error);
     if (status) return status;

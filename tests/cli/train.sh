@@ -50,6 +50,7 @@ s = run["settings"]
 assert s["n_layer"] == 1 and s["lr"] == 0.01 and s["min_lr"] == 0.001 and s["lr_decay_iters"] == 60, s
 assert s["scale"] is True and s["seed"] == 1337 and run["mask"] == "causal" and len(run["data"]["hash"]) == 16
 assert run["machine"]["threads"] == 1 and run["machine"]["blas"].startswith("OpenBLAS")
+assert run["machine"]["precision"] == "float32" and run["machine"]["from_step"] == 0 and "earlier_machines" not in run
 PY
 train "${tiny[@]/--grammar-size/--grammar_size}" --n_layer=1 --out_dir twin >/dev/null 2>&1
 same_run full twin
@@ -154,7 +155,7 @@ refused --lr-decay-iters 100
 sed 's/,2$/,3/; s/,1$/,2/' "$data" >other.csv
 cmp -s "$data" other.csv && fail "the other grammar is the same"
 status 2 train --resume --out-dir part --data other.csv
-says "the data other.csv is not what the run in part was begun with"
+says "the data other.csv is not what the run in part was started with"
 cp -r part moved
 sed -i 's|"data": "/|"data": "elsewhere/|' moved/run.json
 status 1 train --resume --out-dir moved
@@ -186,6 +187,86 @@ rm -rf rate && status 0 train "${tiny[@]}" --out-dir rate --lr-decay-iters 5
 rate_says "the learning rate drops to --min-lr 0.001 right after the warm-up"
 rm -rf rate && status 0 train "${tiny[@]}" --out-dir rate --lr-decay-iters 30 --min-lr 1e-2
 [ "$(rates)" = 0 ] || fail "a rate that does not change: $(cat all)"
+
+# ---- run.json is anybody's ----
+# edit EXPRESSION: part/run.json, changed by Python, in `edited`
+edit() {
+    rm -rf edited && cp -r part edited
+    python3 - "$1" <<'PY'
+import json, sys
+run = json.load(open("edited/run.json"))
+s = run["settings"]
+exec(sys.argv[1])
+json.dump(run, open("edited/run.json", "w"), indent=2)
+PY
+}
+rejected() { # EXPRESSION SAYS
+    edit "$1"
+    status 1 train --resume --out-dir edited
+    says "$2"; one_sentence
+}
+# Each setting that defines the run: another value of it is not the checkpoint's run.
+for key in $(python3 -c 'import json; print(*json.load(open("part/run.json"))["settings"])'); do
+    case $key in
+    data | merges | max_iters | eval_interval | eval_iters | log_interval | save_interval | threads | name | on_alarm) continue ;;
+    scale | output_projection) value="False" ;;
+    lookahead) value="'all'" ;;
+    leak) value="'0.1:1'" ;;
+    tokens) value="'char'" ;;
+    column) value="'word'" ;;
+    n_layer | n_head | n_embd | block_size | batch_size | grad_accum | warmup_iters | seed | grammar_size) value="s['$key'] * 2" ;;
+    lr_decay_iters) value="70" ;;
+    *) value="s['$key'] * 0.9 + 0.0013" ;;
+    esac
+    edit "s['$key'] = $value"
+    status 2 train --resume --out-dir edited
+    one_sentence
+done
+edit "s['validation'] = 0"
+status 2 train --resume --out-dir edited
+says validation
+rejected "s['data'] = None" "'data'"
+rejected "s['data'] = ''" "'data'"
+rejected "s['data'] = 3" "'data'"
+rejected "s['lookahead'] = None" "'lookahead'"
+rejected "s['n_head'] = '2'" "'n_head': it should be a whole number"
+rejected "s['n_head'] = 2.0" "'n_head'"
+rejected "s['n_head'] = 0" "'n_head'"
+rejected "s['lr'] = True" "'lr'"
+rejected "s['scale'] = 1" "'scale'"
+rejected "s['seed'] = -1" "'seed'"
+rejected "s['name'] = 'a/b'" "'name'"
+rejected "s['n_heads'] = 2" "'n_heads'"
+rejected "del s['beta1']" "'beta1'"
+rejected "run['settings'] = []" "'settings'"
+rejected "run['data'] = None" "'data'"
+rejected "run['data']['hash'] = '0x12'" "'hash'"
+rejected "run['data']['vocab_size'] = -1" "'vocab_size'"
+rejected "run['data']['characters_a_token'] = 'x'" "'characters_a_token'"
+rejected "run['machine']['blas'] = 3" "'blas'"
+rejected "run['earlier_machines'] = [3]" "earlier_machines"
+rejected "run['extra'] = 1" "'extra'"
+edit "run['data']['hash'] = '0' * 16"
+status 2 train --resume --out-dir edited
+# Another machine: one line, and both are on record.
+rm -rf edited; train "${tiny[@]}" --out-dir edited --max-iters 30 --lr-decay-iters 60 >/dev/null 2>&1
+sed -i 's/"blas": "[^"]*"/"blas": "OpenBLAS of another"/' edited/run.json
+status 0 train --resume --out-dir edited --max-iters 40
+[ "$(grep -c 'warning: .*other bits.*OpenBLAS of another' all)" = 1 ] || fail "$(cat all)"
+status 0 train --resume --out-dir edited --max-iters 60
+! grep -q 'other bits' all || fail "$(cat all)"
+python3 - <<'PY' || fail "the record of machines"
+import json
+run = json.load(open("edited/run.json"))
+assert [m["blas"] for m in run["earlier_machines"]] == ["OpenBLAS of another"] and run["machine"]["from_step"] == 30, run
+PY
+same_run full edited
+
+# ---- A name that is not UTF-8 ----
+cp "$data" $'caf\xe9.csv'
+status 2 train --data $'caf\xe9.csv' --grammar-size 20000 --max-iters 1 --out-dir latin
+says --data; says '\xE9'; one_sentence
+[ ! -e latin ] || fail "a refused run left $(ls -A latin)"
 
 # ---- A torn log, a lost log ----
 rm -rf torn
@@ -238,6 +319,14 @@ status 2 train --data "$data" --init-from full --n-layer 3 --out-dir tuned2
 says --n-layer; one_sentence
 status 1 train --data "$data" --init-from nofile.h5 --out-dir tuned3
 says nofile.h5; one_sentence
+
+# ---- Weights with which nothing can be computed: a sentence, and what was done stays ----
+status 1 train "${tiny[@]}" --lr 1e6 --warmup-iters 0 --max-iters 3 --out-dir far
+says "too large to compute with"
+[ -s far/run.json ] && [ -s far/log.csv ] || fail "a run that diverged: $(ls -A far)"
+status 2 train "${tiny[@]}" --dropout 0.999999999999 --out-dir dropped
+says dropout; one_sentence
+[ ! -e dropped ] || fail "a dropout of 1 made a folder"
 
 # ---- A loss that is not a number ----
 status 1 train "${tiny[@]}" --lr 1e30 --out-dir diverged
