@@ -186,7 +186,8 @@ static mg_status generate(const generate_options *o, const mg_checkpoint *checkp
                     "maskgrad generate: the prompt has %zu tokens, the context is %s: what comes before is left out\n",
                     start.n, mg_count(config->block_size, "token").text);
         mg_generator_prompt(generator, start.ids, (ptrdiff_t)start.n);
-        for (int sample = 0; sample < o->n_samples && !ferror(stdout); sample++)
+        status = mg_gpt_check_logits(checkpoint->gpt, mg_generator_logits(generator), config->vocab_size, error);
+        for (int sample = 0; sample < o->n_samples && status == MG_OK && !ferror(stdout); sample++)
             print_sample(generator, o, &start, has_text && !o->ids ? tokenizer : NULL, sample);
     }
     mg_generator_free(generator);

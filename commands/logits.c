@@ -44,10 +44,11 @@ static mg_status print_logits(mg_gpt *gpt, const int *ids, size_t n, mg_error *e
     mg_tape_record(tape, false);
     const mg_tensor *logits = mg_gpt_forward(gpt, tape, ids, 1, (ptrdiff_t)n, NULL);
     ptrdiff_t V = config->vocab_size;
-    for (ptrdiff_t i = 0; i < mg_size(logits); i++)
+    mg_status status = mg_gpt_check_logits(gpt, logits->data, mg_size(logits), error);
+    for (ptrdiff_t i = 0; status == MG_OK && i < mg_size(logits); i++)
         printf("%.9g%c", (double)logits->data[i], i % V == V - 1 ? '\n' : ',');
     mg_tape_free(tape);
-    return MG_OK;
+    return status;
 }
 
 static int run_command(int argc, char **argv) {

@@ -422,3 +422,15 @@ mg_tensor *mg_gpt_loss(mg_gpt *gpt, mg_tape *tape, const int *ids, const int *ta
     mg_tensor *logits = mg_gpt_forward(gpt, tape, ids, B, T, pass);
     return mg_cross_entropy(tape, logits, targets, -1, row_loss);
 }
+
+mg_status mg_gpt_check_logits(const mg_gpt *gpt, const mg_real *logits, ptrdiff_t n, mg_error *error) {
+    ptrdiff_t i = 0;
+    while (i < n && isfinite(logits[i])) i++;
+    if (i == n) return MG_OK;
+    const mg_param *culprit = mg_params_find_not_finite(gpt->params);
+    if (culprit)
+        return mg_error_set(error, MG_ERR_STATE,
+                            "the model's logits are not finite, since its '%s' holds NaN or infinity", culprit->name);
+    return mg_error_set(error, MG_ERR_STATE,
+                        "the model's logits are not finite: its weights are too large to compute with");
+}

@@ -131,6 +131,11 @@ for value in nan inf; do
     status 1 train --data "$data" --grammar-size 20000 --init-from $value.h5 --out-dir unfit
     says "'ln_f.bias' holds NaN or infinity"
     [ ! -e unfit ] || fail "a folder for a run that cannot begin"
+    for command in "generate $value.h5" "generate $value.h5 --temperature 0 --no-kv-cache" "logits $value.h5 --ids 1"; do
+        # shellcheck disable=SC2086
+        status 1 "$program" $command
+        says "'ln_f.bias' holds NaN or infinity"
+    done
 done
 status 2 "$program" evaluate text --data "$data" --grammar-size 20000
 says "not among"
