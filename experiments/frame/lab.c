@@ -161,6 +161,10 @@ void lab_progress(mg_lab *lab, const char *what, long done, long total, const ch
     fflush(stderr);
 }
 
+void lab_need_memory(const void *block, const char *what) {
+    if (!block) mg_fail(MG_FAILURE_MEMORY, __FILE__, __LINE__, "out of memory for %s", what);
+}
+
 bool lab_broken(const char *what) {
     const char *broken = getenv("MASKGRAD_BREAK");
     return broken && strcmp(broken, what) == 0;

@@ -181,6 +181,11 @@ void lab_table_end(lab_table *table, const char *format, ...) MG_PRINTF(2, 3);
 /* n texts side by side, each under its heading, spaces and line ends kept: samples, or a triangle of 1 and 0. */
 void lab_texts(mg_lab *lab, const char *title, int n, const char *const *headings, const char *const *texts);
 
+/* ---- Memory ---- */
+
+/* `block` is not NULL: a lab that runs out of memory ends as an operation that does, with a sentence and status 1. */
+void lab_need_memory(const void *block, const char *what);
+
 /* ---- For the frame's tests only ---- */
 
 /* Whether the environment variable MASKGRAD_BREAK is `what`: a lab spoils its own work there, so that a test can see

@@ -99,7 +99,7 @@ static void set_up(mg_lab *lab, lab_subject *subject, const lab_text_set *texts,
     s->off = mg_arena_alloc(lab->arena, n, 1, "switches");
     s->skip = mg_arena_alloc(lab->arena, (size_t)c->n_layer, 1, "switches");
     mg_tape_new(&s->tape, NULL);
-    MG_CHECK(s->tape, "no memory for a tape");
+    lab_need_memory(s->tape, "a tape");
     mg_tape_record(s->tape, false);
     mg_gpt_ablation nothing = leave_out(s, (removal){-1, -1});
     for (int text = 0; text < s->n_maps; text++) text_loss(s, text, &nothing, s->whole + (size_t)text * s->map_size);
@@ -118,7 +118,7 @@ typedef struct cut {
 
 static cut make_cut(mg_tensor *tensor, ptrdiff_t begin, ptrdiff_t end) {
     cut c = {tensor, begin, end, mg_alloc((size_t)(end - begin), sizeof(mg_real), "weights", NULL)};
-    MG_CHECK(c.kept, "no memory for %td weights", end - begin);
+    lab_need_memory(c.kept, "weights");
     memcpy(c.kept, tensor->data + begin, (size_t)(end - begin) * sizeof(mg_real));
     memset(tensor->data + begin, 0, (size_t)(end - begin) * sizeof(mg_real));
     return c;

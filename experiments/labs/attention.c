@@ -28,7 +28,7 @@ typedef struct small_row {
 static small_row attend(void) {
     mg_tape *tape;
     mg_tape_new(&tape, NULL);
-    MG_CHECK(tape, "no memory for a tape");
+    lab_need_memory(tape, "a tape");
     mg_tensor *qkv = mg_constant(tape, 3, (ptrdiff_t[]){1, WORDS, 3 * D_K});
     for (int t = 0; t < WORDS; t++) {
         memcpy(qkv->data + 3 * D_K * t, queries[t], sizeof queries[t]);
@@ -145,7 +145,7 @@ static void look(mg_lab *lab, view *v, const int *ids, int lookahead) {
     const mg_gpt_config *c = mg_gpt_get_config(v->gpt);
     mg_tape *tape;
     mg_tape_new(&tape, NULL);
-    MG_CHECK(tape, "no memory for a tape");
+    lab_need_memory(tape, "a tape");
     mg_tape_record(tape, false);
     mg_gpt_capture capture = {
         .weights = lab_reals(lab, (ptrdiff_t)c->n_layer * c->n_head * v->T * v->T),

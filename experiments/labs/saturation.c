@@ -149,7 +149,7 @@ static layer_numbers look_at_layer(const mg_gpt_capture *capture, mg_gpt *gpt, i
 static void probe(const probes *p, mg_gpt *gpt, mg_real *weights, layer_numbers *to) {
     mg_tape *tape;
     mg_tape_new(&tape, NULL);
-    MG_CHECK(tape, "no memory for a tape");
+    lab_need_memory(tape, "a tape");
     mg_tensor *qkv[N_LAYER], *heads[N_LAYER];
     mg_gpt_capture capture = {.weights = weights, .qkv = qkv, .heads = heads};
     mg_tensor *loss = mg_gpt_loss(gpt, tape, p->ids, p->targets, PROBE, p->T, &(mg_gpt_pass){.capture = &capture},

@@ -124,7 +124,7 @@ mg_real *lab_attention_maps(mg_lab *lab, mg_gpt *gpt, const int *ids, int T) {
     mg_gpt_capture capture = {.weights = mg_arena_alloc(lab->arena, n, sizeof(mg_real), "attention maps")};
     mg_tape *tape;
     mg_tape_new(&tape, NULL);
-    MG_CHECK(tape, "no memory for a tape");
+    lab_need_memory(tape, "a tape");
     mg_tape_record(tape, false);
     mg_gpt_forward(gpt, tape, ids, 1, T, &(mg_gpt_pass){.capture = &capture});
     mg_tape_free(tape);

@@ -17,7 +17,7 @@ enum { LEAST_CONTEXT = 16, MOST_LOGITS = 1 << 22, FEW_TOKENS = 32 /* of a large 
 mg_tape *lab_cache_tape(void) {
     mg_tape *tape;
     mg_tape_new(&tape, NULL);
-    MG_CHECK(tape, "no memory for a tape");
+    lab_need_memory(tape, "a tape");
     mg_tape_record(tape, false);
     return tape;
 }

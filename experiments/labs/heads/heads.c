@@ -125,7 +125,7 @@ static void measure_all(mg_lab *lab, mg_gpt *gpt, const lab_text_set *texts, map
     double *first = lab_numbers(lab, n * texts->n);
     mg_tape *tape;
     mg_tape_new(&tape, NULL);
-    MG_CHECK(tape, "no memory for a tape");
+    lab_need_memory(tape, "a tape");
     mg_tape_record(tape, false);
     for (int text = 0; text < texts->n; text++) {
         const int *ids = texts->ids + (ptrdiff_t)text * texts->T;

@@ -134,7 +134,7 @@ static double judged_loss(mg_lab *lab, mg_gpt *judge, const mg_corpus *corpus, c
     double sum = 0;
     mg_tape *tape;
     mg_tape_new(&tape, NULL);
-    MG_CHECK(tape, "no memory for a tape");
+    lab_need_memory(tape, "a tape");
     mg_tape_record(tape, false);
     for (int sample = 0; sample < SAMPLES; sample++) {
         const int *text = w->ids + sample * w->length;

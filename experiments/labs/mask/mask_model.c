@@ -19,7 +19,7 @@ static mg_real *capture(mg_lab *lab, const maps *m, mg_gpt *gpt, const int *ids,
     mg_real *map = mg_arena_alloc(lab->arena, n, sizeof *map, "maps of a model");
     mg_tape *tape;
     mg_tape_new(&tape, NULL);
-    MG_CHECK(tape, "no memory for a tape");
+    lab_need_memory(tape, "a tape");
     mg_tape_record(tape, false);
     mg_gpt_capture capture = {0};
     *(scores ? &capture.scores : &capture.weights) = map;

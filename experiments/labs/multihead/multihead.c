@@ -92,7 +92,7 @@ static void check_wiring(mg_lab *lab, const mg_real *before, const mg_real *afte
 static void wiring(mg_lab *lab) {
     mg_tape *tape;
     mg_tape_new(&tape, NULL);
-    MG_CHECK(tape, "no memory for a tape");
+    lab_need_memory(tape, "a tape");
     mg_tensor *qkv = normal(lab, tape, 10, 1, 3, (ptrdiff_t[]){1, T, 3 * C});
     mg_tensor *w_o = normal(lab, tape, 12, 1 / sqrt(C), 2, (ptrdiff_t[]){C, C});
     mg_attention_options options = causal(H);

@@ -120,7 +120,7 @@ static mg_status train(mg_lab *lab, variant *v, int steps, mg_error *error) {
     mg_lr_schedule schedule = {.lr = 3e-3, .min_lr = 3e-4, .warmup_iters = 20, .decay_iters = steps};
     mg_tape *tape;
     mg_tape_new(&tape, NULL);
-    MG_CHECK(tape, "no memory for a tape");
+    lab_need_memory(tape, "a tape");
     for (int step = 0; step < steps && !status; step++) {
         batch b;
         draw(lab, TRAINING, step, &b);
@@ -153,7 +153,7 @@ static void evaluate(const mg_lab *lab, variant *v) {
     double loss[EVALUATIONS], right[EVALUATIONS], question[QUESTIONS][EVALUATIONS] = {{0}};
     mg_tape *tape;
     mg_tape_new(&tape, NULL);
-    MG_CHECK(tape, "no memory for a tape");
+    lab_need_memory(tape, "a tape");
     mg_tape_record(tape, false);
     for (int i = 0; i < EVALUATIONS; i++) {
         batch b;
@@ -212,7 +212,7 @@ static void show_maps(mg_lab *lab, variant *one, variant *two) {
     draw(lab, EVALUATION, 0, &b);
     mg_tape *tape;
     mg_tape_new(&tape, NULL);
-    MG_CHECK(tape, "no memory for a tape");
+    lab_need_memory(tape, "a tape");
     mg_tape_record(tape, false);
     mg_real *maps = mg_tape_alloc(tape, (size_t)2 * B * T * T, sizeof *maps, "maps");
     lab_heatmap *map = lab_heatmap_begin(
