@@ -46,7 +46,7 @@ void lab_vertical(lab_figure *figure, const char *label, double x) {
 
 void lab_bars(lab_figure *figure, lab_colour colour, const char *label, int n, const char *const *names,
               const double *y) {
-    MG_CHECK(!figure->places || figure->n_places == n, "the bars of picture '%s' stand over %d and over %d names",
+    MG_CHECK(!figure->places || figure->n_places == n, "the bars of picture '%s' have %d and %d names",
              figure->name, figure->n_places, n);
     if (!figure->places) {
         const char **copy = mg_arena_alloc(figure->lab->arena, (size_t)n, sizeof *copy, "names of bars");
@@ -166,7 +166,7 @@ double lab_along(lab_span span, bool log_scale, double value) {
 
 /* ---- Tables ---- */
 
-enum { UNIT_SEPARATOR = 31 }; /* stands between cells while they are one text; no cell holds it */
+enum { UNIT_SEPARATOR = 31 }; /* separates cells while they are one text; no cell holds it */
 
 static char *divided_at_tabs(mg_lab *lab, const char *text) {
     char *divided = lab_format(lab, "%s", text);

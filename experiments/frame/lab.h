@@ -1,17 +1,17 @@
 /* What a lab is written with. A lab's file reads as question, hypotheses, what is done, checks, pictures:
  *
  *     mg_status lab_mask(mg_lab *lab, mg_error *error) {
- *         lab_hypothesis(lab, "Only -inf removes a key; every finite value leaves a door open.");
+ *         lab_hypothesis(lab, "Only -inf removes a key; every finite value can be beaten.");
  *         lab_setting(lab, "scores", "%d x %d, float32", n, n);
  *         ...
  *         lab_check_zero(lab, "mass on forbidden keys", leaked);
  *         lab_figure *f = lab_figure_begin(lab, "leak", "Mass on the future", (lab_axes){.x = "row", .y = "mass"});
  *         lab_line(f, LAB_MASKED, "masked", n, NULL, mass);
- *         lab_figure_end(f, "With -inf the line has to lie on 0.");
+ *         lab_figure_end(f, "With -inf the line must lie on 0.");
  *         return MG_OK;
  *     }
  *
- * The frame turns it into the terminal's pages, summary.csv, one CSV, PNG and SVG a picture, and report.html. Texts are
+ * The frame turns it into the terminal's pages, summary.csv, one CSV, PNG and SVG per picture, and report.html. Texts are
  * printf formats in UTF-8, copied, and need no escaping; names of pictures, tables and texts become file names and are
  * made of a-z, 0-9 and '-'. Memory that runs out goes to the failure handler. */
 #ifndef MASKGRAD_LAB_H
@@ -128,7 +128,7 @@ lab_figure *lab_figure_begin(mg_lab *lab, const char *name, const char *title, l
 /* n points; x NULL counts 0, 1, 2, …. Points that are not finite, or not positive on a log axis, leave a gap. */
 void lab_line(lab_figure *figure, lab_colour colour, const char *label, int n, const double *x, const double *y);
 void lab_points(lab_figure *figure, lab_colour colour, const char *label, int n, const double *x, const double *y);
-/* Bars over named places; several calls with the same names stand beside each other. */
+/* Bars over named places; several calls with the same names are drawn side by side. */
 void lab_bars(lab_figure *figure, lab_colour colour, const char *label, int n, const char *const *names,
               const double *y);
 /* The power law y = c·x^p that fits best on log-log axes, drawn and labelled with its exponent p, which is returned:
@@ -137,8 +137,8 @@ double lab_fit_power(lab_figure *figure, lab_colour colour, const char *label, i
 /* A labelled dashed line at a height that something must not cross, or at a place. */
 void lab_floor(lab_figure *figure, const char *label, double y);
 void lab_vertical(lab_figure *figure, const char *label, double x);
-/* What to look at: the sentence below the picture, which also is its text for who cannot see it. It stands below any
- * run's picture, on the terminal and in the report: it says what theory expects and where to look, not what came out,
+/* What to look at: the sentence below the picture, which is also its text for those who cannot see it. It is printed below
+ * any run's picture, on the terminal and in the report: it says what theory expects and where to look, not what came out,
  * which is a check's to say, and it names no colour and no side of the page. */
 void lab_figure_end(lab_figure *figure, const char *format, ...) MG_PRINTF(2, 3);
 

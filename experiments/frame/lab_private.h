@@ -1,4 +1,5 @@
-/* What the frame's own files share: a lab as it is collected, before it is shown. Labs include lab.h alone. */
+/* What the frame's own files share: a lab as it is collected, before it is shown. A lab needs it only for lab_format and
+ * the arena. */
 #ifndef MASKGRAD_LAB_PRIVATE_H
 #define MASKGRAD_LAB_PRIVATE_H
 
@@ -66,7 +67,7 @@ typedef struct lab_text_row {
     const char *const *headings, *const *texts;
 } lab_text_row;
 
-/* What stands in the report below the checks, in the order of the calls. */
+/* What is in the report below the checks, in the order of the calls. */
 typedef struct lab_block {
     enum { LAB_BLOCK_NOTE, LAB_BLOCK_FIGURE, LAB_BLOCK_HEATMAP, LAB_BLOCK_TABLE, LAB_BLOCK_TEXTS } kind;
     union {
@@ -138,7 +139,7 @@ const char *lab_tick(mg_lab *lab, const char *const *labels, int i);
 
 unsigned lab_rgb(lab_colour colour); /* 0xRRGGBB */
 unsigned lab_heat_rgb(double along); /* viridis, 0 … 1 */
-bool lab_is_dark(unsigned rgb);      /* white text stands out on it */
+bool lab_is_dark(unsigned rgb);      /* white text is readable on it */
 
 /* ---- Where it goes ---- */
 

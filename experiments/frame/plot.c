@@ -53,7 +53,7 @@ static void plot_points(FILE *pipe, const lab_figure *figure, int k) {
 typedef struct frame {
     double height;            /* of the picture: a long legend makes it higher, not its curves flatter */
     double left, top, bottom; /* of the axes */
-    int across, longest;      /* legend: entries a row, letters of the longest */
+    int across, longest;      /* legend: entries per row, letters of the longest */
 } frame;
 
 static int longest_place(const lab_figure *figure) {
@@ -383,7 +383,7 @@ mg_status lab_draw_pictures(mg_lab *lab, mg_error *error) {
     plotter p = {.folder = open(lab->settings.out_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
     if (p.folder < 0)
         return mg_error_set(error, MG_ERR_IO, "%s cannot be opened: %s", lab->settings.out_dir, strerror(errno));
-    /* A gnuplot that ends early must not end us with it: its exit status tells. */
+    /* A gnuplot that ends early must not end us with it: its exit status says so. */
     struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
     sigaction(SIGPIPE, &ignore, &before);
     lab->pictures = true;

@@ -13,7 +13,7 @@ static const struct {
              {"‘", "'"},  {"’", "'"},  {"→", "->"}, {"␣", "_"},   {"²", "^2"},   {"³", "^3"}, {"₀", "0"},
              {"₁", "1"},  {"≈", "~"},  {"ᵀ", "^T"}, {"∂", "d"},   {"Σ", "sum"}};
 
-/* Letters and digits behind a root: in ASCII nothing else would tell where it ends. */
+/* Letters and digits under a root: in ASCII nothing else would show where it ends. */
 static size_t letters_under_root(const char *text) {
     size_t sign = strlen("√");
     if (strncmp(text, "√", sign) != 0) return 0;
@@ -151,7 +151,7 @@ static bool fit_columns(mg_lab *lab, const lab_table *table, int n, int *width, 
     return true;
 }
 
-/* Where rows do not fit, each cell has a line behind its column's name. */
+/* Where rows do not fit, each cell has a line after its column's name. */
 static void print_records(mg_lab *lab, const lab_table *table) {
     for (int r = 1; r < table->rows.n; r++) {
         lab_print_wrapped(lab, "  ", "    ", cell_of(lab, table, r, 0));

@@ -14,7 +14,7 @@ static const char *const letters[N_LETTERS] = {"a", "b", "c", "d", "e", "f", "g"
 
 /* A grid of glyphs, NULL where nothing is; what is drawn first stays on top. */
 typedef struct grid {
-    int columns; /* at most PLOT_COLUMNS, behind an axis of 11 */
+    int columns; /* at most PLOT_COLUMNS, after an axis of 11 */
     const char *at[PLOT_ROWS][PLOT_COLUMNS];
 } grid;
 
@@ -187,7 +187,7 @@ static int panel_width(const lab_heatmap *map, const lab_panel *panel) {
     return gutter(map) + (cells > title ? cells : title) + 2;
 }
 
-/* The first letter of a token, behind the space that most of GPT-2's begin with, or the last digit of a number. */
+/* The first letter of a token, after the space that most of GPT-2's begin with, or the last digit of a number. */
 static const char *column_tick(mg_lab *lab, const lab_panel *panel, int column) {
     if (!panel->column_labels) return lab_format(lab, "%d ", column % 10);
     static const char space[] = "␣";

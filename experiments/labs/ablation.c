@@ -174,7 +174,7 @@ typedef struct outcome {
     const char *name;
     lab_mean change;    /* of the loss */
     double *maps;       /* (n_layer, n_head): the weight that moved in each head's map */
-    double moved, most; /* mean and largest over the heads behind the removal; NaN if there is none */
+    double moved, most; /* mean and largest over the heads after the removal; NaN if there is none */
     double before;      /* largest over those that nothing may have reached */
     double other_road;
 } outcome;
@@ -256,15 +256,15 @@ static void show_losses(mg_lab *lab, const outcome *all, int n) {
                                           (lab_axes){.x = "left out", .y = "change in loss (nats)"});
     lab_bars(figure, LAB_MASKED, "change in loss", shown, names, y);
     lab_figure_end(figure,
-                   "%sA removal whose bar is near 0 was not missed. Beware of adding bars up: parts that stand in "
-                   "for each other cost little one by one and much together.",
+                   "%sA part whose bar is near 0 was not missed. Bars do not add up: parts that do the same work cost "
+                   "little one by one and much together.",
                    shown < n ? "The costliest. " : "");
 }
 
 static void show_maps(mg_lab *lab, const study *s, const outcome *all, int n) {
     int heads = s->config->n_layer * s->config->n_head;
     if (s->config->n_layer < 2) {
-        lab_note(lab, "With one layer no head stands behind another, so no map can change.");
+        lab_note(lab, "With one layer no head comes after another, so no map can change.");
         return;
     }
     mg_real *values = mg_arena_alloc(lab->arena, (size_t)(n * heads), sizeof *values, "changes of maps");
@@ -288,7 +288,7 @@ static void show_maps(mg_lab *lab, const study *s, const outcome *all, int n) {
                                        .lookahead = MG_LOOKAHEAD_ALL});
     lab_heatmap_end(map,
                     "Half the sum of the absolute differences of a row, mean over rows and %d texts: 0 is the same "
-                    "map, 1 another one altogether. What stands before the removal cannot know of it and has to be "
+                    "map, 1 a completely different one. What comes before the removal cannot know of it and must be "
                     "exactly 0; maps of a block that is not there do not exist.",
                     s->n_maps);
 }
@@ -303,18 +303,19 @@ static void show_table(mg_lab *lab, const study *s, const outcome *all, int n, d
         loss_survives += loss;
         maps_survive += behind && maps;
         with_maps += behind;
-        const char *verdict = !behind ? "none behind" : maps ? "survive" : "change";
+        const char *verdict = !behind ? "none after it" : maps ? "survive" : "change";
         lab_table_row(table, "%s\t%+.4f\t%.4f\t%s\t%s\t%s\t%s", o->name, o->change.mean, o->change.error,
                       behind ? lab_format(lab, "%.3f", o->moved) : "-", behind ? lab_format(lab, "%.3f", o->most) : "-",
                       loss ? "survives" : "suffers", verdict);
     }
-    lab_table_end(table,
-                  "Means over %d texts of %d tokens (maps: %d texts). The whole model's loss is %.4f nats. The loss is "
-                  "said to survive if it rises by less than %g nats, the maps behind if less than %g of a row's weight "
-                  "moves on average: so %d of %d losses survive, and the maps of %d of the %d removals that have maps "
-                  "behind them.",
-                  s->texts->n, s->texts->T, s->n_maps, whole, LOSS_SURVIVES, MAPS_SURVIVE, loss_survives, n,
-                  maps_survive, with_maps);
+    lab_table_end(
+        table,
+        "Means over %d texts of %d tokens (maps: %d texts). The whole model's loss is %.4f nats. The loss is "
+        "said to survive if it rises by less than %g nats, the maps after it if less than %g of a row's weight "
+        "moves on average: so %d of %d losses survive, and the maps of %d of the %d removals that have maps "
+        "after them.",
+        s->texts->n, s->texts->T, s->n_maps, whole, LOSS_SURVIVES, MAPS_SURVIVE, loss_survives, n, maps_survive,
+        with_maps);
 }
 
 /* ---- Checks ---- */
@@ -336,13 +337,13 @@ static void check_all(mg_lab *lab, study *s, const outcome *all, int n, const do
     }
     lab_check_zero(lab, "nothing left out: texts whose loss differs", different, "");
     lab_check_zero(lab, "nothing left out: weight moved in the maps", moved_most, "");
-    lab_check_zero(lab, "weight moved in maps that stand before what was left out", before, "");
+    lab_check_zero(lab, "weight moved in maps before what was left out", before, "");
     const char *behind = "weight moved in maps after what was left out, at most";
     if (s->config->n_layer > 1 && reached == 0 && lab_asked(lab)->checkpoint)
         lab_undecided(lab, behind, reached, "", "nothing that this model leaves out reaches a later map");
     else if (s->config->n_layer > 1)
         lab_check_above(lab, behind, reached, 0, "");
-    lab_check_below(lab, "same losses when the weights are set to 0 instead: largest difference", road, 1e-4, "nats");
+    lab_check_below(lab, "the same removals by setting weights to 0: largest difference of a loss", road, 1e-4, "nats");
     if (lab_asked(lab)->checkpoint) return; /* a model that has learned nothing misses nothing */
     lab_check_above(lab, "costliest removal: change in loss", worst->change.mean, 0.1, "nats");
     lab_check_above(lab, "costliest removal: change in loss, in standard errors",
@@ -352,10 +353,11 @@ static void check_all(mg_lab *lab, study *s, const outcome *all, int n, const do
 /* ---- All of it ---- */
 
 static void tell(mg_lab *lab) {
-    lab_hypothesis(lab, "A layer is missed more than any one of its heads.");
-    lab_hypothesis(lab, "Many heads are hardly missed: the loss survives, because others do the same work or because "
-                        "there was little to do.");
-    lab_hypothesis(lab, "A removal moves the maps behind it and none before it.");
+    lab_hypothesis(lab, "Leaving out a layer costs more than leaving out any one of its heads.");
+    lab_hypothesis(lab,
+                   "Leaving out most heads costs little: the loss survives, because others do the same work or because "
+                   "there was little to do.");
+    lab_hypothesis(lab, "A removal moves the maps after it and none before it.");
     lab_exercise(lab, "The changes of a layer's heads do not add up to the change of the layer. Give two reasons.");
     lab_exercise(lab, "Which head would you remove first to make the model smaller, and how would you check that the "
                       "second removal is still cheap?");

@@ -1,6 +1,6 @@
 /* Lab attention: a row of attention is a weighted average of values, and its weights are a distribution.
  *
- * First a sum small enough to follow with a pencil, then the maps of two models that differ in their mask alone (or of
+ * First a sum small enough to do with a pencil, then the maps of two models that differ only in their mask (or of
  * a checkpoint), then how flat a row is when keys get longer. */
 #include "labs.h"
 #include "model.h"
@@ -78,9 +78,9 @@ static void worked_example(mg_lab *lab) {
     for (int k = 0; k < D_K; k++) far = lab_larger(far, fabs((double)row.output[k] - output[k]));
     lab_table_row(table, "sum\t\t%.4f\t\t(%.4f, %.4f)", weights[0] + weights[1] + weights[2], output[0], output[1]);
     lab_table_row(table, "mg_attention\t\t\t\t(%.4f, %.4f)", (double)row.output[0], (double)row.output[1]);
-    lab_table_end(table,
-                  "The word “down” is the future of “sat”: under the mask its score is −∞, its weight exp(−∞) = 0, and "
-                  "its value, large as it is, must not come in. What remains is a weighted average of three values.");
+    lab_table_end(
+        table, "The word “down” is the future of “sat”: under the mask its score is −∞, its weight exp(−∞) = 0, and "
+               "its value, large as it is, must not contribute. What remains is a weighted average of three values.");
     lab_check_below(lab, "the row by hand: distance from mg_attention", far, 1e-5, "");
 }
 
@@ -160,7 +160,7 @@ static void look(mg_lab *lab, view *v, const int *ids, int lookahead) {
 
 static void check_view(mg_lab *lab, const view *v, const char *forbidden) {
     char name[160];
-    snprintf(name, sizeof name, "%s: how far a row's sum is from 1, over all heads", v->name);
+    snprintf(name, sizeof name, "%s: largest distance of a row's sum from 1, over all heads", v->name);
     lab_check_below(lab, name, v->sum_error, 1e-5, "");
     snprintf(name, sizeof name, "%s: outputs against Σ weight × value, relative", v->name);
     lab_check_below(lab, name, v->hand_error, 1e-5, "");
@@ -192,7 +192,7 @@ static lab_heatmap *begin_map(mg_lab *lab, const char *what, int layer) {
                              (lab_scale){.unit = "weight", .low = 0, .high = 1, .rows = "query", .columns = "key"});
 }
 
-/* What is to be read off a map, head by head. */
+/* What can be read off a map, head by head. */
 static void head_table(mg_lab *lab, int n, const view *views) {
     lab_table *table = lab_table_begin(lab, "heads", "The heads in numbers",
                                        "model\tlayer\thead\tentropy (nats)\ton itself\ton the next\ton the past");
@@ -346,10 +346,10 @@ static void entropy_of_rows(mg_lab *lab) {
         lab, "entropy", "How flat is a row of attention?",
         (lab_axes){.x = "d_k", .y = "mean entropy of a row (nats)", .log_x = true, .y_from_zero = true});
     lab_scores_lines(figure, s.entropy);
-    lab_floor(figure, "ln 6: all six keys alike", log(LAB_SCORE_TOKENS));
+    lab_floor(figure, "ln 6: all six weights equal", log(LAB_SCORE_TOKENS));
     lab_figure_end(figure, "Queries and keys are random, six of each, nothing is masked. A product of d_k numbers has "
                            "variance d_k; divided by √d_k its variance is 1 at every d_k, and rows should be as flat "
-                           "at 1024 as at 4. Undivided, look how near to 0 the line comes: there one key takes all.");
+                           "at 1024 as at 4. Undivided, how near to 0 does the line come? There one key takes all.");
     lab_table *table = lab_table_begin(lab, "entropies", "Mean entropy of a row, and its standard error",
                                        "d_k\trows\tscaled\ts.e.\tunscaled\ts.e. ");
     for (int w = 0; w < LAB_N_WIDTHS; w++)
@@ -370,11 +370,11 @@ mg_status lab_attention(mg_lab *lab, mg_error *error) {
     lab_hypothesis(lab, "The output of a head is a weighted average of values: the weights are positive and sum to 1, "
                         "and the sum can be done by hand.");
     lab_hypothesis(lab, "Under the mask no weight lies above the diagonal. Without it a trained model puts weight "
-                        "there, and one head at least on the next token, the label.");
+                        "there, and at least one head puts it on the next token, the label.");
     lab_hypothesis(lab, "Divided by √d_k, scores of random queries and keys give rows whose entropy does not depend on "
                         "d_k. Undivided, the entropy goes to 0.");
     lab_did(lab,
-            "One row was worked out by hand beside mg_attention. %s. Then rows of random queries and keys were "
+            "One row was computed by hand, beside mg_attention. %s. Then rows of random queries and keys were "
             "averaged at five d_k.",
             lab_asked(lab)->checkpoint ? "A checkpoint was given a text and its maps were captured"
                                        : "Two small models, one mask apart, were trained on the same windows and given "

@@ -9,7 +9,7 @@ const lab_row lab_rows[] = {
     {"saturation", "What dies without the division by √d_k, and what does not?", lab_saturation, LAB_TAKES_DATA, NULL},
     {"mask", "Why does a mask put −∞ into the scores, and not 0?", lab_mask, LAB_TAKES_CHECKPOINT | LAB_TAKES_PROMPT,
      NULL},
-    {"proof", "Can any token move a prediction that stands before it?", lab_proof,
+    {"proof", "Can any token move a prediction that comes before it?", lab_proof,
      LAB_TAKES_CHECKPOINT | LAB_TAKES_PROMPT, NULL},
     {"dial", "How much of the future is enough?", lab_dial, LAB_TAKES_DATA, &lab_dial_options},
     {"alarm", "How can a training run notice that its model reads its labels?", lab_alarm, LAB_TAKES_DATA,

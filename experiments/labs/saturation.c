@@ -13,7 +13,7 @@
 /* ---- Random rows ---- */
 
 /* What is expected is far from 0, or it is small and so is its scatter. */
-static void compare(mg_lab *lab, const char *what, const lab_mean measured[LAB_N_SCALINGS],
+static void compare(mg_lab *lab, const char *what, const lab_means measured[LAB_N_SCALINGS],
                     const double expected[LAB_N_SCALINGS][LAB_N_WIDTHS], double tolerance) {
     for (int scaling = 0; scaling < LAB_N_SCALINGS; scaling++)
         for (int w = 0; w < LAB_N_WIDTHS; w++) {
@@ -42,7 +42,7 @@ static void random_rows(mg_lab *lab) {
     lab_scores_lines(figure, s.saturated);
     lab_figure_end(figure,
                    "In such a row attention is a choice and no longer an average, and a small change of a score "
-                   "changes nothing: no gradient says how to choose better.");
+                   "changes almost nothing: hardly any gradient says how to choose better.");
     lab_table *table = lab_table_begin(lab, "rows", "Random rows: means and their standard errors",
                                        "d_k\trows\tscaling\tJacobian\ts.e.\tsaturated\ts.e. ");
     for (int w = 0; w < LAB_N_WIDTHS; w++)
@@ -177,21 +177,21 @@ static const layer_numbers *at(const probes *p, int model, int evaluation, int l
 static void show_losses(mg_lab *lab, const lab_training *t) {
     lab_figure *figure = lab_figure_begin(lab, "loss",
                                           "Validation loss, queries and keys of unit variance at the start",
-                                          (lab_axes){.x = "step", .y = "loss (nats a token)"});
+                                          (lab_axes){.x = "step", .y = "loss (nats per token)"});
     for (int i = ONE_SCALED; i < N_MODELS; i++)
         lab_line(figure, models[i].colour, models[i].name, t->n_evaluations - 1, t->evaluation_step + 1,
                  t->variant[i].validation + 1);
     lab_figure_end(figure, "Initial weights of c_attn have standard deviation 1/√C or 2/√C, so that scores have a "
-                           "variance of 1 (or 16) if divided by √d_k, and of 64 (or 1024) if not. Look whether the "
-                           "loss falls the slower, the worse the rows are saturated.");
+                           "variance of 1 (or 16) if divided by √d_k, and of 64 (or 1024) if not. Does the loss "
+                           "fall more slowly where rows are more saturated?");
     figure = lab_figure_begin(lab, "loss-gpt2", "Validation loss, GPT-2's initial weights",
-                              (lab_axes){.x = "step", .y = "loss (nats a token)"});
+                              (lab_axes){.x = "step", .y = "loss (nats per token)"});
     for (int i = GPT2_SCALED; i <= GPT2_UNSCALED; i++)
         lab_line(figure, models[i].colour, models[i].name, t->n_evaluations - 1, t->evaluation_step + 1,
                  t->variant[i].validation + 1);
-    lab_figure_end(figure, "GPT-2 begins with weights of 0.02, so small that scores are near 0 with or without the "
+    lab_figure_end(figure, "GPT-2 starts with weights of 0.02, so small that scores are near 0 with or without the "
                            "division: at this width nothing should saturate at the start. What the two curves do "
-                           "afterwards is what was measured, whatever textbooks say.");
+                           "afterwards is measured, not predicted.");
 }
 
 static void show_entropy(mg_lab *lab, const lab_training *t, const probes *p) {
@@ -205,7 +205,7 @@ static void show_entropy(mg_lab *lab, const lab_training *t, const probes *p) {
         lab_line(figure, models[i].colour, models[i].name, n, t->evaluation_step, y);
     }
     lab_figure_end(figure, "1 is a row that looks at all keys alike, 0 one that looks at one key. In a saturated row "
-                           "hardly any gradient tells it to open: look how long the lines that start low stay low.");
+                           "hardly any gradient opens it again: how long do the lines that start low stay low?");
 }
 
 static void show_gradients(mg_lab *lab, const probes *p) {
@@ -237,8 +237,8 @@ static void show_gradients(mg_lab *lab, const probes *p) {
     lab_figure_end(
         figure,
         "The Jacobian says: the larger the initial weights, the more of the gradient of the scores is lost without the "
-        "division. The gradients of W_q and W_k need not be smaller: on their way they are multiplied by the factor "
-        "that was left out, 8 at d_k = 64. Would a monitor of gradient norms notice the saturation?");
+        "division. The gradients of W_q and W_k need not be smaller: they are multiplied by the factor "
+        "that was left out, 8 at d_k = 64. Would someone watching gradient norms notice the saturation?");
 }
 
 static void show_table(mg_lab *lab, const lab_training *t, const probes *p) {
@@ -280,7 +280,7 @@ static double ratio(const probes *p, int scaled, double (*what)(const layer_numb
     return sum_over_layers(p, scaled + 1, what) / sum_over_layers(p, scaled, what);
 }
 
-/* The mean validation loss of the last quarter of the evaluations: one alone is noisy. */
+/* The mean validation loss of the last quarter of the evaluations: a single one is noisy. */
 static double late_loss(const lab_training *t, int model) {
     int n = t->n_evaluations / 4 > 0 ? t->n_evaluations / 4 : 1;
     double sum = 0;
@@ -294,7 +294,7 @@ static void check_training(mg_lab *lab, const lab_training *t, const probes *p) 
         for (int e = 0; e < t->n_evaluations; e++)
             for (int layer = 0; layer < N_LAYER; layer++) error = lab_larger(error, at(p, i, e, layer)->tape_error);
     lab_check_zero(lab, "tokens in which the models' batches differed", (double)t->different_tokens, "");
-    lab_check_below(lab, "gradient of the scores by hand: what it makes of q's, against the tape's, relative", error,
+    lab_check_below(lab, "gradient of q from the scores' gradient by hand, against the tape's: relative error", error,
                     1e-3, "");
     lab_check_below(lab, "2/√C, at the start: entropy unscaled / scaled", ratio(p, TWO_SCALED, entropy_of), 0.5, "");
     lab_check_below(lab, "2/√C, at the start: gradient of the scores unscaled / scaled",
@@ -383,14 +383,14 @@ mg_status lab_saturation(mg_lab *lab, mg_error *error) {
     lab_hypothesis(lab, "With GPT-2's small initial weights nothing is saturated at the start.");
     lab_did(lab, "Rows of six random queries and keys were put through the softmax at five d_k. Then six models were "
                  "trained on the same windows: three sizes of c_attn's initial weights, each with the division by √d_k "
-                 "and without. At each evaluation the gradient of the scores was worked out from the captured weights, "
+                 "and without. At each evaluation the gradient of the scores was computed from the captured weights, "
                  "values and gradients, and checked against the tape.");
     random_rows(lab);
     mg_status status = train_six(lab, error);
     if (status) return status;
     lab_exercise(lab, "Show that q·k has variance d_k if all components are independent with mean 0 and variance 1.");
     lab_exercise(lab, "For which p is the norm of diag(p) − p pᵀ largest? And what is it when all six weights are "
-                      "alike?");
+                      "equal?");
     lab_exercise(lab, "The gradient norm of W_q need not shrink where rows are saturated. Where in the row does the "
                       "gradient come from? Think of the few rows that are not saturated.");
     lab_exercise(lab, "Adam divides each gradient by its own size. Which of the numbers in the table does it not see?");

@@ -5,11 +5,11 @@
 
 #include <math.h>
 
-enum { N = LAB_SCORE_TOKENS, DRAWS_A_TILE = 32, MOST_DRAWS = 10000, N_QUANTITIES = 3 };
+enum { N = LAB_SCORE_TOKENS, DRAWS_PER_TILE = 32, MOST_DRAWS = 10000, N_QUANTITIES = 3 };
 
 const int lab_widths[LAB_N_WIDTHS] = {4, 16, 64, 256, 1024};
 
-/* What one row tells: entropy, norm of the Jacobian, saturated or not. */
+/* What is measured on one row: entropy, norm of the Jacobian, saturated or not. */
 typedef struct row_numbers {
     double of[N_QUANTITIES];
 } row_numbers;
@@ -24,7 +24,7 @@ typedef struct job {
     int d_k;
     ptrdiff_t n_draws;
     double scale[LAB_N_SCALINGS];
-    tile_sums *sums; /* one a tile: added up in their order afterwards */
+    tile_sums *sums; /* one per tile, added up in their order afterwards */
 } job;
 
 double lab_entropy(ptrdiff_t n, const mg_real *weights) {
@@ -84,13 +84,13 @@ static void one_draw(const job *j, ptrdiff_t draw, float *normals, tile_sums *su
 
 static void one_tile(void *context, ptrdiff_t tile, void *workspace) {
     const job *j = context;
-    mg_range draws = mg_tile_range(j->n_draws, DRAWS_A_TILE, tile);
+    mg_range draws = mg_tile_range(j->n_draws, DRAWS_PER_TILE, tile);
     tile_sums sums = {0};
     for (ptrdiff_t draw = draws.begin; draw < draws.end; draw++) one_draw(j, draw, workspace, &sums);
     j->sums[tile] = sums;
 }
 
-static void put(lab_mean *to, int width, double sum, double square, ptrdiff_t n) {
+static void put(lab_means *to, int width, double sum, double square, ptrdiff_t n) {
     double mean = sum / (double)n, variance = fmax(0, square / (double)n - mean * mean);
     to->mean[width] = mean;
     to->error[width] = sqrt(variance / (double)(n - 1));
@@ -104,7 +104,7 @@ void lab_measure_scores(mg_lab *lab, bool spoilt, lab_scores *scores) {
         j.n_draws = budget / j.d_k < MOST_DRAWS ? budget / j.d_k : MOST_DRAWS;
         j.scale[LAB_SCALED] = 1 / sqrt(j.d_k);
         j.scale[LAB_UNSCALED] = spoilt ? j.scale[LAB_SCALED] : 1;
-        ptrdiff_t n_tiles = mg_tile_count(j.n_draws, DRAWS_A_TILE);
+        ptrdiff_t n_tiles = mg_tile_count(j.n_draws, DRAWS_PER_TILE);
         j.sums = lab_memory(lab, (size_t)n_tiles, sizeof *j.sums);
         mg_parallel(n_tiles, one_tile, &j, 2 * N * (size_t)j.d_k * sizeof(float));
         tile_sums all = {0};
@@ -123,7 +123,7 @@ void lab_measure_scores(mg_lab *lab, bool spoilt, lab_scores *scores) {
     }
 }
 
-void lab_scores_lines(lab_figure *figure, const lab_mean what[LAB_N_SCALINGS]) {
+void lab_scores_lines(lab_figure *figure, const lab_means what[LAB_N_SCALINGS]) {
     double x[LAB_N_WIDTHS];
     for (int w = 0; w < LAB_N_WIDTHS; w++) x[w] = lab_widths[w];
     lab_line(figure, LAB_GREEN, "divided by √d_k", LAB_N_WIDTHS, x, what[LAB_SCALED].mean);

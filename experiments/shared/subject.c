@@ -76,7 +76,7 @@ void lab_subject_close(lab_subject *s) {
 
 /* ---- Texts ---- */
 
-/* Each text begins behind the start token, which is left out, and is one token longer than T: the last target. */
+/* Each text follows the start token, which is left out, and is one token longer than T: the last target. */
 static mg_status write_texts(mg_lab *lab, lab_subject *s, lab_text_set *texts, mg_error *error) {
     int T = texts->T;
     mg_generator *generator;
@@ -125,7 +125,7 @@ const char **lab_subject_labels(mg_lab *lab, const lab_subject *s, const int *id
 }
 
 int lab_subject_affords(lab_subject *s, int usual, int T) {
-    /* About a second of work on one core: 2 operations a parameter and token. */
+    /* About a second of work on one core: 2 operations per parameter and token. */
     double work = 2 * (double)mg_params_count(mg_gpt_params(s->gpt)) * T;
     double most = 4e10 / work;
     return most >= usual ? usual : most <= 2 ? 2 : (int)most;

@@ -63,7 +63,7 @@ mg_real *lab_heat(mg_lab *lab, ptrdiff_t n, const double *values) {
     return x;
 }
 
-/* What stands at the beginning of a token, made visible; the number of bytes that it takes. */
+/* The beginning of a token, made visible; the number of bytes that it takes. */
 static int visible_part(const char *bytes, size_t n, char part[8]) {
     unsigned char first = (unsigned char)bytes[0];
     int length = mg_utf8_next(bytes, n);
@@ -179,7 +179,7 @@ int lab_smooth(int n, const double *y, int width, double *x_out, double *y_out) 
 
 lab_figure *lab_training_figure(mg_lab *lab, const lab_training *t, const char *name, const char *title) {
     lab_figure *figure = lab_figure_begin(lab, name, title,
-                                          (lab_axes){.x = "step", .y = "loss (nats a token)", .y_from_zero = true});
+                                          (lab_axes){.x = "step", .y = "loss (nats per token)", .y_from_zero = true});
     int width = t->n_steps / 100 > 1 ? t->n_steps / 100 : 1;
     double *x = lab_numbers(lab, t->n_steps), *y = lab_numbers(lab, t->n_steps);
     for (int i = 0; i < t->n_variants; i++) {

@@ -13,7 +13,7 @@ mg_status lab_load_corpus(mg_lab *lab, mg_run_options *options, mg_corpus **corp
 /* The settings of a training for the report: corpus, model, steps. */
 void lab_training_settings(mg_lab *lab, const mg_run_options *run, const mg_corpus *corpus);
 
-/* One of the models. The caller fills the first part and frees with lab_variants_free. */
+/* One of the models. The caller fills the first part; lab_training_free frees the rest. */
 typedef struct lab_variant {
     const char *name; /* "masked" */
     lab_colour colour;
@@ -47,7 +47,7 @@ void lab_training_free(lab_training *training);
 /* Means over windows of `width` steps, at the windows' middles: places for n / width + 1. Returns how many. */
 int lab_smooth(int n, const double *y, int width, double *x_out, double *y_out);
 /* The curves of all variants: validation losses at their steps, and the mean of the training losses over windows of
- * n_steps / 60 steps. The figure stays open for floors. */
+ * n_steps / 100 steps. The figure stays open for floors. */
 lab_figure *lab_training_figure(mg_lab *lab, const lab_training *training, const char *name, const char *title);
 
 /* Below this a loss has collapsed, where `last` is what the last position of T pays: 0.1 nats, or twice what that one

@@ -1,6 +1,6 @@
-/* Lab cache: a decoder that writes asks for the same keys and values again at every token. May it keep them?
+/* Lab cache: a decoder that generates needs the same keys and values again at every token. May it keep them?
  *
- * Under the causal mask position j sees nothing behind it, so neither its key nor its value in any layer can change
+ * Under the causal mask position j sees nothing after it, so neither its key nor its value in any layer can change
  * when a token is added: what was computed once stays right, and a new token costs one row instead of a triangle.
  * Without the mask everything changes at each token, from the second layer on. */
 #include "cache.h"
@@ -34,7 +34,7 @@ static const chunking chunkings[] = {{"1 at a time", 1},
                                      {"7 at a time", 7},
                                      {"two halves", -1},
                                      {"all but one, then one", -2},
-                                     {"sizes by lot, 1 to 9", 0}};
+                                     {"random sizes, 1 to 9", 0}};
 enum { N_CHUNKINGS = sizeof chunkings / sizeof *chunkings };
 
 static int next_chunk(const mg_lab *lab, chunking c, int done, int T) {
@@ -123,14 +123,14 @@ static void show_equality(mg_lab *lab, const equality *e, mg_kv_cache *cache) {
     lab_check_below(lab, "cached and uncached logits, any chunks: largest difference", worst, tolerance(e), "");
 }
 
-/* ---- Over the edge of the window ---- */
+/* ---- Across the end of the window ---- */
 
 /* Both generators take the same tokens, and slide by one when the window is full. */
 static mg_status cross_edge(mg_lab *lab, lab_subject *subject, double limit, mg_error *error) {
     enum { BEFORE = 3, STEPS = 8 };
     int T = mg_gpt_get_config(subject->gpt)->block_size;
     if (lab_subject_affords(subject, STEPS, 2 * T) < STEPS) {
-        lab_note(lab, "The edge of the window at %d tokens was left out: this model is too large for it here.", T);
+        lab_note(lab, "The end of the window at %d tokens was not tested: this model is too large for that here.", T);
         return MG_OK;
     }
     int *prompt = mg_arena_alloc(lab->arena, (size_t)T, sizeof *prompt, "ids");
@@ -152,7 +152,7 @@ static mg_status cross_edge(mg_lab *lab, lab_subject *subject, double limit, mg_
         mg_generator_append(plain, prompt[step]);
     }
     if (!status)
-        lab_check_below(lab, "the same over the edge of the window, from 3 tokens before to 4 behind", largest, limit,
+        lab_check_below(lab, "the same across the end of the window, from 3 tokens before to 4 after", largest, limit,
                         "");
     mg_generator_free(cached);
     mg_generator_free(plain);
@@ -188,7 +188,7 @@ static void show_bytes(mg_lab *lab, const equality *e, mg_kv_cache *cache) {
         double layers, context, width;
     } known[] = {{"GPT-2, 124M", 12, 1024, 768}, {"GPT-2 XL, 1.5B", 48, 1024, 1600}};
     lab_table *table = lab_table_begin(lab, "bytes", "What the cache costs: 2·L·T·C·4 bytes",
-                                       "model\tlayers\tcontext\twidth\tMB a text\tkB a token");
+                                       "model\tlayers\tcontext\twidth\tMB per text\tkB per token");
     lab_table_row(table, "this model\t%d\t%d\t%d\t%.3f\t%.3f", c->n_layer, c->block_size, c->n_embd,
                   (double)mg_kv_cache_bytes(cache) / 1e6, (double)mg_kv_cache_bytes(cache) / 1e3 / c->block_size);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
@@ -197,23 +197,23 @@ static void show_bytes(mg_lab *lab, const equality *e, mg_kv_cache *cache) {
                       known[i].width, token * known[i].context / 1e6, token / 1e3);
     }
     lab_table_end(table,
-                  "A key and a value a layer and token, of C numbers each, whatever the number of heads. It is the "
-                  "price of the time saved, and it is paid for each text that is written at the same time.");
+                  "One key and one value per layer and token, of C numbers each, whatever the number of heads. It is "
+                  "the price of the time saved, paid once per text generated at the same time.");
 }
 
 /* ---- All of it ---- */
 
 static void tell(mg_lab *lab) {
     lab_hypothesis(lab,
-                   "Under the causal mask, logits with and without the cache are the same, whatever chunks the text "
-                   "comes in, up to float32 rounding.");
+                   "Under the causal mask, logits with and without the cache are the same, however the text is cut "
+                   "into chunks, up to float32 rounding.");
     lab_hypothesis(lab,
                    "The n-th token costs a + b·n with the cache, and a·n + b·n²/2 without: the scores to be computed "
                    "grow like n against n².");
     lab_hypothesis(lab, "Without the mask the kept keys go stale from the second layer on, and the text comes out "
                         "different.");
     lab_exercise(lab, "From which n on does attention cost more than all matrix products, with the cache? A token's "
-                      "products take 24·C² operations a layer, its attention 4·C·n.");
+                      "products take 24·C² operations per layer, its attention 4·C·n.");
     lab_exercise(lab,
                  "A model of one layer and no mask writes the same text with a cache as without. Why? Is its cache "
                  "any use in training?");
@@ -261,10 +261,10 @@ mg_status lab_cache(mg_lab *lab, mg_error *error) {
     }
     if (!status) {
         lab_did(lab, "%s",
-                trained ? "Two models were trained, one mask apart, and each was made to read and write with a "
+                trained ? "Two models were trained, one mask apart, and each read and generated text with a "
                           "cache and without."
-                        : "The checkpoint was made to read and write with a cache and without, once with the "
-                          "mask put on and once with the mask taken off, whatever it was trained with.");
+                        : "The checkpoint read and generated text with a cache and without, once with the "
+                          "causal mask and once without, whatever it was trained with.");
         if (!trained) mg_gpt_set_lookahead(masked.gpt, 0);
         status = same_logits(lab, &masked, error);
     }

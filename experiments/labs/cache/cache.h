@@ -4,14 +4,14 @@
 
 #include "subject.h"
 
-/* lab_cache.c: the same logits, whatever the chunks; and how many bytes it takes. */
-/* lab_cache_cost.c: scores counted and time measured against the position. */
+/* cache.c: the same logits, whatever the chunks; and how many bytes it takes. */
+/* cache_cost.c: scores counted and time measured against the position. */
 mg_status lab_cache_cost(mg_lab *lab, lab_subject *subject, mg_error *error);
-/* lab_cache_unmasked.c: why a model without the mask cannot have a cache. `masked` and `unmasked` may be one subject: a
- * checkpoint, of which the mask is put on and taken off. */
+/* cache_unmasked.c: why a model without the mask cannot have a cache. `masked` and `unmasked` may be one subject: a
+ * checkpoint, with the mask switched on and off. */
 mg_status lab_cache_unmasked(mg_lab *lab, lab_subject *masked, lab_subject *unmasked, mg_error *error);
 
-/* A tape that writes nothing down. */
+/* A tape that records nothing. */
 mg_tape *lab_cache_tape(void);
 
 #endif

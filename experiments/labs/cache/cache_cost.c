@@ -14,16 +14,16 @@
 enum { POINTS = 8, MOST_SCORES = 1 << 24, CACHED = 0, PLAIN = 1 };
 
 typedef struct cost {
-    double n, scores[2], seconds[2], attention[2]; /* attention: the seconds of that operation alone */
+    double n, scores[2], seconds[2], attention[2]; /* attention: the seconds of that operation only */
 } cost;
 
-typedef struct stand {
+typedef struct bench {
     mg_gpt *gpt;
     mg_tape *tape;
     mg_kv_cache *cache;
     mg_real *map;
     int *ids;
-} stand;
+} bench;
 
 /* What a cache holds does not matter to the cost, but it must be numbers. */
 static void fill_with_zeros(mg_kv_cache *cache) {
@@ -32,8 +32,8 @@ static void fill_with_zeros(mg_kv_cache *cache) {
     memset(cache->values, 0, bytes);
 }
 
-/* The n-th token: with the cache one token behind n-1, without it n tokens again. */
-static void nth_token(const stand *s, int way, int n, mg_gpt_capture *capture) {
+/* The n-th token: with the cache one token after n − 1, without it n tokens again. */
+static void nth_token(const bench *s, int way, int n, mg_gpt_capture *capture) {
     mg_gpt_pass pass = {.last_only = true, .capture = capture};
     if (way == CACHED) {
         s->cache->length = n - 1;
@@ -44,7 +44,7 @@ static void nth_token(const stand *s, int way, int n, mg_gpt_capture *capture) {
     }
 }
 
-static double count_scores(const stand *s, int way, int n) {
+static double count_scores(const bench *s, int way, int n) {
     const mg_gpt_config *c = mg_gpt_get_config(s->gpt);
     ptrdiff_t places = (ptrdiff_t)c->n_layer * c->n_head * n * (way == CACHED ? 1 : n);
     for (ptrdiff_t i = 0; i < places; i++) s->map[i] = NAN;
@@ -61,7 +61,7 @@ static double attention_seconds(const mg_profile *profile) {
     return NAN;
 }
 
-static void time_token(const stand *s, int way, int n, int repeats, cost *c) {
+static void time_token(const bench *s, int way, int n, int repeats, cost *c) {
     c->seconds[way] = c->attention[way] = INFINITY;
     for (int i = 0; i < repeats; i++) {
         mg_profile profile = {0};
@@ -75,7 +75,7 @@ static void time_token(const stand *s, int way, int n, int repeats, cost *c) {
     }
 }
 
-static mg_status measure(mg_lab *lab, const stand *s, int longest, cost *costs, mg_error *error) {
+static mg_status measure(mg_lab *lab, const bench *s, int longest, cost *costs, mg_error *error) {
     /* A large model's times are long, and need fewer repeats to stand out. */
     bool few = lab_asked(lab)->quick || lab_asked(lab)->checkpoint;
     for (int i = 0; i < POINTS; i++) {
@@ -131,7 +131,7 @@ static void show_table(mg_lab *lab, const mg_gpt_config *c, const cost *costs) {
     }
     lab_table_end(
         table,
-        "Operations: 24·C² a layer and token for the matrix products, 4·C a layer for each pair of a query and "
+        "Operations: 24·C² per layer and token for the matrix products, 4·C per layer for each pair of a query and "
         "a key, 2·C·V for the logits of the last token. With the cache attention outgrows the products at "
         "n = 6·C = %d, without it at n = 12·C = %d; before that the whole cost grows like its other part.",
         6 * c->n_embd, 12 * c->n_embd);
@@ -144,12 +144,12 @@ static void check_counts(mg_lab *lab, const mg_gpt_config *c, const cost *costs,
         wrong += costs[i].scores[CACHED] != heads * n;
         wrong += costs[i].scores[PLAIN] != heads * n * (n + 1) / 2;
     }
-    lab_check_zero(lab, "positions whose scores are not n, and n(n+1)/2, a head", wrong, "");
+    lab_check_zero(lab, "positions whose scores are not n, and n(n+1)/2, per head", wrong, "");
     lab_check_near(lab, "scores for the n-th token, with the cache: exponent of n", counted.cached, 1, 0.001, "");
     lab_check_between(lab, "scores for the n-th token, without: exponent of n", counted.plain, 1.75, 2, "");
 }
 
-static mg_status run(mg_lab *lab, stand *s, int longest, bool own, mg_error *error) {
+static mg_status run(mg_lab *lab, bench *s, int longest, bool own, mg_error *error) {
     const mg_gpt_config *c = mg_gpt_get_config(s->gpt);
     cost costs[POINTS];
     /* On one thread: on several, waiting for each other is part of the time of a short token. */
@@ -164,9 +164,9 @@ static mg_status run(mg_lab *lab, stand *s, int longest, bool own, mg_error *err
         "Counted, not estimated: places of the captured maps that were written. With the cache one row of n, "
         "without it the whole triangle of n(n+1)/2, of which only the last row is new.");
     exponents attention = picture(
-        lab, costs, offsetof(cost, attention), "attention", "Time of attention alone, on one thread", "seconds",
-        "The operation that grows. A short row may be done before the fixed cost of starting is earned back; exponents "
-        "of time then come out below those of the counts. Fastest of several repeats.");
+        lab, costs, offsetof(cost, attention), "attention", "Time of attention, on one thread", "seconds",
+        "The operation that grows. For short rows the fixed cost of starting dominates; exponents of time are then "
+        "below those of the counts. Fastest of several repeats.");
     exponents whole = picture(
         lab, costs, offsetof(cost, seconds), "time", "Time of the n-th token, on one thread", "seconds",
         "With the cache the time should go as a + b·n: nearly flat as long as the matrix products of one token are "
@@ -200,9 +200,9 @@ mg_status lab_cache_cost(mg_lab *lab, lab_subject *subject, mg_error *error) {
         mg_gpt_randomize(untrained, lab_asked(lab)->seed);
         char words[128];
         mg_model_words(&config, words, sizeof words);
-        lab_setting(lab, "model whose cost is taken", "%s, untrained", words);
+        lab_setting(lab, "model that is timed", "%s, untrained", words);
     }
-    stand s = {.gpt = own ? untrained : subject->gpt, .tape = lab_cache_tape()};
+    bench s = {.gpt = own ? untrained : subject->gpt, .tape = lab_cache_tape()};
     const mg_gpt_config *c = mg_gpt_get_config(s.gpt);
     int longest = c->block_size;
     while ((double)c->n_layer * c->n_head * longest * longest > MOST_SCORES) longest /= 2;

@@ -93,7 +93,7 @@ static void show_keys(mg_lab *lab, const lab_subject *masked, const lab_subject 
     lab_bars(figure, LAB_UNMASKED, "unmasked", n, names, moved[1]);
     lab_figure_end(figure,
                    "Mean over the first %d of %d tokens. Masked keys must stay where they were, and so must those of "
-                   "the first layer without a mask, which are made of their own token and position alone. From the "
+                   "the first layer without a mask, which are made only of their own token and position. From the "
                    "second layer on an unmasked key depends on everything, so that every new token may move it.",
                    text->T - 1, text->T);
     lab_check_below(lab, "masked: how far a key moves, any layer", largest_of(n, moved[0]), 1e-4, "of its length");
@@ -125,7 +125,7 @@ static double logit_difference(mg_gpt *gpt, const int *ids, int T) {
 
 /* ---- The texts ---- */
 
-/* ids (samples, n): texts behind the start token at temperature 1, with a cache or without, under this lookahead. */
+/* ids (samples, n): texts after the start token at temperature 1, with a cache or without, under this lookahead. */
 static mg_status write_texts(const mg_lab *lab, const lab_subject *subject, bool cached, int lookahead, int samples,
                              int n, int *ids, mg_error *error) {
     mg_gpt_set_lookahead(subject->gpt, lookahead);
@@ -168,7 +168,7 @@ static void show_texts(mg_lab *lab, const lab_subject *masked, const lab_subject
     int at = 0;
     for (int i = samples - 1; i >= 0; i--)
         if (memcmp(ids[2] + i * n, ids[3] + i * n, (size_t)n * sizeof(int)) != 0) at = i;
-    lab_texts(lab, "The same lots, with a cache and without", 4,
+    lab_texts(lab, "The same random draws, with a cache and without", 4,
               (const char *const[]){"masked, cached", "masked, uncached", "unmasked, cached", "unmasked, uncached"},
               (const char *const[]){words(lab, masked, ids[0] + at * n, n), words(lab, masked, ids[1] + at * n, n),
                                     words(lab, unmasked, ids[2] + at * n, n),
@@ -197,7 +197,7 @@ static mg_status compare_texts(mg_lab *lab, lab_subject *masked, const lab_subje
     const char *name = lab_format(lab, "unmasked: texts of %d that the cache changes", samples);
     int changed = different(samples, n, ids[2], ids[3]);
     if (c->n_layer == 1)
-        lab_check_zero(lab, "unmasked, but of one layer, whose keys do not move: texts that the cache changes", changed,
+        lab_check_zero(lab, "unmasked, with one layer, whose keys do not move: texts that the cache changes", changed,
                        "");
     else if (lab_asked(lab)->checkpoint && changed == 0)
         lab_note(lab, "The cache changed none of %d texts: without the mask its logits differ by at most %.2g.",
@@ -217,7 +217,7 @@ static void show_refusal(mg_lab *lab, const lab_subject *unmasked) {
     lab_check_same_text(lab, "asking for a cache without the mask gives the error", mg_status_name(status),
                         mg_status_name(MG_ERR_STATE));
     mg_kv_cache_free(cache);
-    lab_note(lab, "What the library says to an unmasked model that asks for a cache: \"%s\".", refusal.message);
+    lab_note(lab, "What the library says when a cache is asked for an unmasked model: \"%s\".", refusal.message);
 }
 
 mg_status lab_cache_unmasked(mg_lab *lab, lab_subject *masked, lab_subject *unmasked, mg_error *error) {

@@ -252,11 +252,7 @@ static const char *error_text(mg_lab *lab, const maps *m, double error) {
 static const char *names_in_words(mg_lab *lab, const int counts[LAB_HEAD_NAMES]) {
     const char *text = "";
     for (int i = 0; i < LAB_HEAD_NAMES; i++)
-        text = lab_format(lab, "%s%s%d %s", text,
-                          i == 0                    ? ""
-                          : i == LAB_HEAD_NAMES - 1 ? " and "
-                                                    : ", ",
-                          counts[i], lab_head_names[i]);
+        if (counts[i]) text = lab_format(lab, "%s%s%d %s", text, *text ? ", " : "", counts[i], lab_head_names[i]);
     return text;
 }
 

@@ -141,11 +141,23 @@ static void check_masked_text(mg_lab *lab, const lab_contexts *c, const mg_evalu
                        c->loss[1] + CLOSE, by_heart ? why : no_memory(lab, c));
 }
 
+/* At position 0 any model that sees no future predicts from one token, whatever it knows by heart: on average it cannot
+ * lose less than H(x1|x0). Half of that leaves room for the luck of the windows. */
+static void check_position_0(mg_lab *lab, const lab_contexts *c, const mg_evaluation *masked) {
+    const char *name = "masked: loss at position 0, against half of what one token leaves open";
+    if (c->pair_entropy < LITTLE)
+        lab_undecided(lab, name, masked->position_loss[0], "nats",
+                      "one token nearly decides the next in this text: H(x1|x0) is %.3f nats", c->pair_entropy);
+    else
+        lab_check_above(lab, name, masked->position_loss[0], c->pair_entropy / 2, "nats");
+}
+
 static void check_text_losses(mg_lab *lab, const lab_contexts *c, const mg_evaluation *masked,
                               const mg_evaluation *unmasked, const char *why) {
     ptrdiff_t T = masked->n_positions;
     double last = unmasked->position_loss[T - 1] - masked->position_loss[T - 1];
     check_masked_text(lab, c, masked, why);
+    check_position_0(lab, c, masked);
     below_or_undecided(lab, "unmasked: loss", unmasked->loss, lab_collapsed(masked->position_loss[T - 1], T), why);
     below_or_undecided(lab, "unmasked: loss where the label is in the input", lab_labelled_loss(unmasked),
                        lab_labelled_loss(masked) / 20, why);

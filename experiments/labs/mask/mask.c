@@ -1,7 +1,7 @@
-/* Lab mask: five ways to forbid the future to an attention row, and what each of them lets through.
+/* Lab mask: six ways to hide the future from a row of attention, and what each of them lets through.
  *
- * Everything is plain float32, a row at a time, as an attention does it: score, mask, softmax. Which keys a row may see
- * is mg_visible's word, as everywhere. */
+ * Everything is plain float32, one row at a time, as attention does it: score, mask, softmax. Which keys a row may see
+ * is decided by mg_visible, as everywhere. */
 #include "mask.h"
 #include "attention.h"
 #include "labs.h"
@@ -243,7 +243,7 @@ static float leak_under_low_scores(lab_mask_way w, const rows *r) {
     return sum_of(visible, N, weights);
 }
 
-/* The weight that a row which may see nothing at all gives away. */
+/* The weight in a row that may see nothing at all. */
 static float leak_of_an_empty_row(lab_mask_way w, const rows *r) {
     float weights[N];
     lab_mask_weigh(w, N, 0, r->scores[0], weights);
@@ -265,7 +265,7 @@ static void extreme_scores(mg_lab *lab, const rows *r) {
     lab_table_end(table,
                   "The first two columns: by how much the weights of the past change when every future score is a "
                   "million up or down. The third: the weight on the future when every score of the past is a million "
-                  "down. The last: what a row gives away that may see nothing. A mask that holds is 0 throughout.");
+                  "down. The last: the weight in a row that may see nothing. A mask that holds is 0 throughout.");
 
     lab_check_zero(lab, "−∞: change in the past when a future score is ±1e6", (double)changed[MINUS_INFINITY], "");
     lab_check_zero(lab, "−∞: weight on the future when the past's scores are −1e6", (double)low[MINUS_INFINITY], "");
@@ -295,7 +295,7 @@ static void absorbed_scores(mg_lab *lab) {
 mg_status lab_mask(mg_lab *lab, mg_error *error) {
     lab_hypothesis(lab, "−∞ removes a key: exp(−∞) is exactly 0, whatever the scores are, and the row's weights sum to "
                         "1 over the keys that remain.");
-    lab_hypothesis(lab, "0 is a score like any other: exp(0) is 1, so a key masked with 0 keeps its share of the "
+    lab_hypothesis(lab, "0 is a score like any other: exp(0) is 1, so a key masked with 0 keeps a share of the "
                         "weight.");
     lab_hypothesis(lab, "Zeroing after the softmax comes too late: the future has already taken its share of the sum.");
     lab_hypothesis(lab, "A finite number, −1e4 or −1e9, works until a score is large enough to beat it.");

@@ -66,8 +66,8 @@ mg_status lab_mask_model(mg_lab *lab, mg_error *error) {
         lab_table_row(table, "%s\t%.4f\t%.4f", lab_mask_names[way], leaked[way], last);
     }
     lab_table_end(table,
-                  "%d tokens, %d heads a layer, all rows but the last. The scores are the model's, read with its mask "
-                  "off.",
+                  "%d tokens, %d heads per layer, all rows but the last. The scores are the model's, computed without "
+                  "its mask.",
                   m.T, m.heads);
     lab_check_zero(lab, "the model's scores under −∞: weight on the future", leaked[MINUS_INFINITY], "");
     lab_check_above(lab, "the model's scores under 0 before: weight on the future", leaked[ZERO_BEFORE], 0, "");

@@ -1,7 +1,7 @@
 /* Lab multihead: what several heads can do that one cannot, at the same width and cost.
  *
  * Heads share nothing but their input: head h reads its slice of q, k and v, and writes its slice of the output. The
- * first part looks at that wiring through gradients. What joins the heads is the projection behind them,
+ * first part looks at that wiring through gradients. What joins the heads is the projection after them,
  *
  *     MultiHead(x) = [head_1, …, head_H] W^O        (Vaswani et al. 2017, section 3.2.2)
  *
@@ -44,7 +44,7 @@ static void check_concatenation(mg_lab *lab, mg_tape *tape, mg_tensor *qkv) {
     double largest = 0;
     for (ptrdiff_t i = 0; i < mg_size(all); i++)
         largest = lab_larger(largest, fabs((double)all->data[i] - (double)joined->data[i]));
-    lab_check_below(lab, "attention of 4 heads, against 4 attentions of one head beside each other", largest, 1e-5, "");
+    lab_check_below(lab, "attention of 4 heads, against 4 attentions of one head side by side", largest, 1e-5, "");
 }
 
 /* ---- Who hears whom ---- */
@@ -110,9 +110,9 @@ static void wiring(mg_lab *lab) {
             .unit = "gradient", .log = true, .numbers = true, .rows = "output slice", .columns = "slice of q, k, v"});
     lab_heatmap_panel(map, (lab_panel){.title = "before W^O", .n_rows = H, .n_columns = H, .values = before});
     lab_heatmap_panel(map, (lab_panel){.title = "after W^O", .n_rows = H, .n_columns = H, .values = after});
-    lab_heatmap_end(
-        map, "Each cell is the largest gradient in it. Before W^O heads cannot hear each other: off the diagonal it "
-             "has to be exactly 0. After it every output is made of all heads, and no cell should be 0.");
+    lab_heatmap_end(map,
+                    "Each cell is the largest gradient. Before W^O heads cannot see each other: off the diagonal it "
+                    "must be exactly 0. After it every output is made of all heads, and no cell should be 0.");
 }
 
 /* ---- All of it ---- */
@@ -121,7 +121,7 @@ mg_status lab_multihead(mg_lab *lab, mg_error *error) {
     lab_hypothesis(lab,
                    "Before W^O, a head's output depends on its own slice of q, k and v and on nothing else; after it, "
                    "on all.");
-    lab_hypothesis(lab, "One head has one set of weights a query. Where two different places must be told apart by a "
+    lab_hypothesis(lab, "One head has one set of weights per query. Where two different places must be told apart by a "
                         "linear reader, two heads can do it and one cannot, at the same number of parameters.");
     lab_hypothesis(lab, "Where a linear reader follows at once, W^O adds nothing: two matrices in a row are one.");
     lab_exercise(lab,

@@ -3,7 +3,7 @@
  * Symbols are drawn uniformly, and at each position two questions are asked: which symbol stood 1 place back, and which
  * one 3 places back? The model is one layer of causal attention and a linear reader, with nothing else to help:
  *
- *     logits (2 questions × M symbols) = [heads] W^O U,   q, k from wte + wpe,   v from wte alone
+ *     logits (2 questions × M symbols) = [heads] W^O U,   q, k from wte + wpe,   v from wte only
  *
  * One head gives o = Σ_j p_j v(x_j), and the reader is linear in o. Take two sequences in which a and b, 1 and 3 places
  * back, are exchanged. Before normalising, place and symbol weigh E_place · F_symbol, and the reader's preference for a
@@ -56,7 +56,7 @@ static int specs_of(const variant *v, mg_param_spec *specs) {
 }
 
 /* Unit variance of everything that is computed: N(0, 1/rows) for matrices, N(0, 1/2) for the two embeddings that add
- * up. A stream a parameter's place in the table, so that variants begin alike where they have the same parameters. */
+ * up. One stream per place in the table, so that variants begin alike where they have the same parameters. */
 static mg_status init(const mg_lab *lab, variant *v, mg_error *error) {
     mg_param_spec specs[8];
     int n = specs_of(v, specs);
@@ -179,8 +179,9 @@ static void evaluate(const mg_lab *lab, variant *v) {
 enum { ONE, TWO, FOUR, ONE_BARE, TWO_BARE, FOUR_BARE, ONE_MLP, ONE_PLACED, N_VARIANTS };
 
 static void show_curves(mg_lab *lab, const variant *v, int steps) {
-    lab_figure *figure = lab_figure_begin(lab, "loss", "Two questions, one head or several",
-                                          (lab_axes){.x = "step", .y = "loss (nats a question)", .y_from_zero = true});
+    lab_figure *figure = lab_figure_begin(
+        lab, "loss", "Two questions, one head or several",
+        (lab_axes){.x = "step", .y = "loss (nats per question)", .y_from_zero = true});
     double x[CURVE];
     for (int i = 0; i < CURVE; i++) x[i] = (i + 0.5) * steps / CURVE;
     static const int shown[] = {ONE, TWO, FOUR, TWO_BARE, ONE_PLACED, ONE_MLP};
@@ -189,7 +190,7 @@ static void show_curves(mg_lab *lab, const variant *v, int steps) {
     lab_figure_end(figure,
                    "One head with a linear reader cannot go below what its single map leaves it; several heads can "
                    "answer both questions, with or without W^O. So can one head that an MLP reads or whose values know "
-                   "their positions: look how long each takes. Several heads are the easy way, not the only one.");
+                   "their positions: how long does each take? Several heads are the easy way, not the only one.");
 }
 
 static void show_table(mg_lab *lab, variant *v) {
@@ -200,7 +201,7 @@ static void show_table(mg_lab *lab, variant *v) {
                       v[i].loss.mean, v[i].loss.error, v[i].question[0].mean, v[i].question[1].mean,
                       100 * v[i].right.mean, 100 * v[i].right.error);
     lab_table_end(table,
-                  "Nats a question, means over %d fresh batches of %d sequences, with their standard errors. Knowing "
+                  "Nats per question, means over %d fresh batches of %d sequences, with their standard errors. Knowing "
                   "nothing costs ln 8 = %.3f. Placed v: positions are in the values too. One head with a linear reader "
                   "and unplaced values can be right in %.1f%% at most.",
                   EVALUATIONS, B, log(M), 100 * MOST_OF_ONE);
@@ -260,7 +261,7 @@ static void show_all(mg_lab *lab, variant *v, int steps) {
     show_table(lab, v);
     lab_note(lab,
              "Without W^O the losses differ from those with it by %+.4f (one head), %+.4f (two) and %+.4f (four): the "
-             "reader that follows is linear itself. One head ends at %.4f; with an MLP behind it at %.4f, with "
+             "reader that follows is linear itself. One head ends at %.4f; with an MLP after it at %.4f, with "
              "positions in its values at %.4f.",
              v[ONE_BARE].loss.mean - v[ONE].loss.mean, v[TWO_BARE].loss.mean - v[TWO].loss.mean,
              v[FOUR_BARE].loss.mean - v[FOUR].loss.mean, v[ONE].loss.mean, v[ONE_MLP].loss.mean,
