@@ -170,18 +170,20 @@ static bool see_sequences(audit *a, const mg_audit_batch *like) {
     return find_first_pair(a, like, which_of_cut, &seen);
 }
 
-/* A leak that is not there when it is looked for again is no leak but noise. */
+/* A leak that is not there when it is looked for again, or is there when nothing changes, is no leak but noise. */
 static bool confirm(audit *a, const mg_audit_batch *like) {
     int n = a->full, query = a->leak_query, key = a->leak_key;
     a->confirmed = true;
     if (query < 0 || key >= n || a->result->map[(int64_t)query * n + key] == 0) return true;
     a->confirmed = false;
+    int *rows = audit_ints(a, 2 * (int64_t)n);
+    double *moved = audit_doubles(a, 2 * (int64_t)n);
     for (int s = 0; s < a->sequences && !a->confirmed; s++) {
-        int which = a->options.n_ids > 0 ? s - 1 : s;
-        int *ids = audit_sequence(a, which, n), *others = audit_others(a, ids, n), *row = audit_ints(a, n);
-        double *moved = audit_doubles(a, n);
-        audit_splice(n, ids, others, a->leak_cut, key + 1, row);
-        if (!audit_moves(a, like, ids, 1, row, moved)) return false;
+        int *ids = audit_sequence(a, a->options.n_ids > 0 ? s - 1 : s, n), *others = audit_others(a, ids, n);
+        audit_splice(n, ids, others, a->leak_cut, key + 1, rows);
+        audit_splice(n, ids, others, 0, 0, rows + n);
+        if (!audit_moves(a, like, ids, 2, rows, moved)) return false;
+        if (moved[n + query] > 0) return true;
         a->confirmed = moved[query] > 0;
     }
     return true;
@@ -220,7 +222,7 @@ static bool measure(audit *a) {
 static long measure_calls(const audit *a) {
     int rows = a->rows, n = a->full;
     long calls = a->sequences * audit_moves_calls(full_rows(n), rows) + audit_find_key_calls(n, rows);
-    calls += a->sequences * audit_moves_calls(1, rows);
+    calls += a->sequences * audit_moves_calls(2, rows);
     if (a->T == n) return calls;
     int far = 2048 / a->T > 2 ? 2048 / a->T : 2;
     if (far > rows) far = rows;
@@ -350,7 +352,8 @@ void audit_mask(audit *a) {
     if (!a->confirmed)
         audit_say(
             a, MG_AUDIT_INCONCLUSIVE,
-            "position %d moved with token %d once, and did not when that was repeated: the model is not a function",
+            "position %d moved with token %d once, and not again, or moves without it: with so many rows the model is "
+            "not a function",
             a->leak_query, a->leak_key);
     else if (a->leak_query >= 0)
         convict(a);

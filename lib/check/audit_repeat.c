@@ -10,7 +10,11 @@ static const char noise_look[] = "dropout or other randomness left on (model.eva
 
 /* ---- repeat ---- */
 
-enum { REPEATS = 4 };
+enum { REPEATS = 4, MOST_ROWS = 4 };
+
+static int few_rows(const audit *a) {
+    return a->rows < MOST_ROWS ? a->rows : MOST_ROWS;
+}
 
 /* rows × length ids, each row another sequence from number `first` on. */
 static int *rows_of(audit *a, int first, int rows, int length) {
@@ -22,11 +26,11 @@ static int *rows_of(audit *a, int first, int rows, int length) {
 
 /* Answers 0 and 1 come one after the other, 2 and 3 after calls of other ids and of another shape. */
 static bool ask_again(audit *a, double *const *answer) {
-    int n = a->full, half = (n + 1) / 2;
-    mg_audit_batch same = audit_batch(a, a->rows, n, rows_of(a, 0, a->rows, n));
-    mg_audit_batch other = audit_batch(a, a->rows, n, rows_of(a, 100, a->rows, n));
+    int n = a->full, half = (n + 1) / 2, B = few_rows(a);
+    mg_audit_batch same = audit_batch(a, B, n, rows_of(a, 0, B, n));
+    mg_audit_batch other = audit_batch(a, B, n, rows_of(a, 100, B, n));
     mg_audit_batch shorter = audit_batch(a, 1, half, rows_of(a, 200, 1, half));
-    double *ignored = audit_doubles(a, (int64_t)a->rows * n * a->n_columns);
+    double *ignored = audit_doubles(a, (int64_t)B * n * a->n_columns);
     return audit_logits(a, &same, answer[0]) && audit_logits(a, &same, answer[1]) && audit_logits(a, &other, ignored) &&
            audit_logits(a, &same, answer[2]) && audit_logits(a, &shorter, ignored) && audit_logits(a, &same, answer[3]);
 }
@@ -58,7 +62,7 @@ static void judge_noise(audit *a, int64_t size, double *const *answer) {
 }
 
 void audit_repeat(audit *a) {
-    int64_t size = (int64_t)a->rows * a->full * a->n_columns;
+    int64_t size = (int64_t)few_rows(a) * a->full * a->n_columns;
     double *answer[REPEATS];
     for (int k = 0; k < REPEATS; k++) answer[k] = audit_doubles(a, size);
     if (ask_again(a, answer)) judge_noise(a, size, answer);
@@ -70,8 +74,6 @@ long audit_repeat_calls(const audit *a) {
 }
 
 /* ---- batch ---- */
-
-enum { MOST_ROWS = 4 };
 
 typedef struct rows_seen {
     int replaced;    /* the first row that moves when the others are replaced; -1: none */
@@ -156,7 +158,7 @@ static void judge_rows(audit *a, int B, const rows_seen *seen) {
 }
 
 void audit_rows(audit *a) {
-    int B = a->rows < MOST_ROWS ? a->rows : MOST_ROWS, n = a->full;
+    int B = few_rows(a), n = a->full;
     int *ids = rows_of(a, 0, B, n);
     int64_t size = (int64_t)B * n * a->n_columns;
     double *plain = audit_doubles(a, size);

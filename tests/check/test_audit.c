@@ -18,6 +18,7 @@ struct toy {
     int from, period, width;       /* of the rule in `sees` */
     double leak;                   /* factor of what a later token adds */
     double noise, rare_noise;      /* of every logit in every call; in one call of seven */
+    double wide_noise;             /* in calls of more than eight rows */
     bool dropout;                  /* as noise, in training mode only */
     bool rows_share, order_counts; /* rows see each other; a row sees its number */
     bool first_call_differs, remembers;
@@ -90,9 +91,10 @@ static mg_status toy_count(toy *m, mg_error *error) {
     return MG_OK;
 }
 
-static double toy_noise(const toy *m, bool train, int64_t i) {
+static double toy_noise(const toy *m, const mg_audit_batch *b, int64_t i) {
     bool rare = m->rare_noise > 0 && m->calls % 7 == 0;
-    double size = rare ? m->rare_noise : m->dropout && !train ? 0 : m->noise;
+    double size = rare ? m->rare_noise : m->dropout && !b->train ? 0 : m->noise;
+    if (b->rows > 8) size += m->wide_noise;
     if (m->first_call_differs && m->calls == 1) size = 0.1;
     return size > 0 ? size * mg_rng_normal((mg_rng){5, MG_STREAM_TEST, (uint32_t)m->calls}, (uint64_t)i) : 0;
 }
@@ -112,7 +114,7 @@ static mg_status toy_logits(void *user, const mg_audit_batch *b, double *logits,
     double shared = m->remembers ? m->memory : 0;
     for (int i = 0; m->rows_share && i < b->rows * T; i++) shared += 1e-3 * (i + 1) * b->ids[i];
     for (int64_t i = 0; i < (int64_t)b->rows * T * K; i++) {
-        logits[i] += shared + toy_noise(m, b->train, i) + (m->order_counts ? (double)(i / (T * K)) : 0);
+        logits[i] += shared + toy_noise(m, b, i) + (m->order_counts ? (double)(i / (T * K)) : 0);
         logits[i] *= 1 + m->rounding * sin(b->rows + 10. * T);
     }
     m->memory += m->calls > 1 && m->last != b->ids[0];
@@ -238,6 +240,8 @@ static bool window(const toy *m, int i, int j) {
 /* clang-format off */
 static const toy faults[] = {
     {.name = "noise", .noise = 0.01, .first = MG_AUDIT_REPEAT, .says = "differ each time: 100%"},
+    {.name = "noise of many rows", .wide_noise = 1e-9, .first = MG_AUDIT_MASK, .verdict = MG_AUDIT_INCONCLUSIVE,
+     .says = "not a function"},
     {.name = "tiny noise", .noise = 1e-12, .first = MG_AUDIT_REPEAT},
     {.name = "noise over a leak", .noise = 1e-9, .sees = all, .first = MG_AUDIT_REPEAT},
     {.name = "first call", .first_call_differs = true, .first = MG_AUDIT_REPEAT, .says = "only the first call"},
@@ -414,7 +418,7 @@ static void any_pair_is_found(void **state) {
 
 /* Position 3 moves only when tokens 7 and 8 both change: no single token shows it, a cut does. The first call has the
  * sequences as they are, which their first tokens tell apart. */
-enum { JOINT_T = 24, JOINT_ROWS = 16 };
+enum { JOINT_T = 24, JOINT_ROWS = 4 };
 static int joint_base[JOINT_ROWS][JOINT_T];
 
 static bool both_changed(const int *ids) {
