@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads a maskgrad checkpoint with h5py alone: prints its configuration and its parameters.
+"""Reads a maskgrad checkpoint with only h5py and NumPy: prints its configuration and its parameters.
 
     python3 docs/read_checkpoint.py runs/NAME/checkpoint.h5
 
