@@ -33,7 +33,7 @@ double mg_corpus_characters_per_token(const mg_corpus *corpus, mg_split split) {
     for (ptrdiff_t i = p.begin; i < p.begin + p.n; i++) {
         mg_token token = mg_tokenizer_token(corpus->tokenizer, corpus->ids[i]);
         n += characters(token.bytes, token.length);
-        /* Each but the first stands behind another. */
+        /* Each but the first follows another. */
         int previous = corpus->ids[i > 0 ? i - 1 : 0];
         n += (ptrdiff_t)strlen(mg_tokenizer_separator(corpus->tokenizer, previous, corpus->ids[i]));
     }

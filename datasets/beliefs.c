@@ -6,11 +6,11 @@
 #include <string.h>
 
 enum { MOST_BELIEFS = 200000, MOST_NUMBERS = 4 << 20, MOST_WAYS = 4 << 20, FIRST_PART = 256 };
-#define MOST_FILTERED ((ptrdiff_t)1 << 29) /* ways times states: some seconds */
+#define MOST_FILTERED ((ptrdiff_t)1 << 29) /* ways times states: a few seconds */
 
-/* The table that finds a belief again works on rounded numbers, since the same belief reached by two ways differs in
- * its last bits. A belief that lies on the edge of the rounding may be held twice, which costs memory and nothing else.
- * A key has a number for each state that is possible. */
+/* The table that finds a belief again works on rounded numbers, since the same belief reached in two ways differs in
+ * its last bits. A belief on a rounding boundary may be stored twice, which only costs memory. A key has one number per
+ * possible state. */
 typedef struct index {
     mg_vocabulary rounded;
     int64_t *keys; /* room for every belief */
@@ -31,7 +31,7 @@ static mg_status reserve(const mg_grammar *g, mg_beliefs *b, index *known, mg_er
                                                                                                    : MG_ERR_MEMORY;
 }
 
-/* The number of this belief, which is added if it is new; -1 if there is no room. */
+/* The number of this belief, added if it is new; -1 if there is no room. */
 static mg_status number_of(const mg_grammar *g, const double *belief, mg_beliefs *b, index *known, int *id,
                            mg_error *error) {
     size_t n_states = (size_t)g->states.n, n = 0;
@@ -48,8 +48,8 @@ static mg_status number_of(const mg_grammar *g, const double *belief, mg_beliefs
     return mg_vocabulary_add(&known->rounded, token, id, error);
 }
 
-/* Go on from one belief by every word, whose probabilities are known->p; *is_complete turns false when the room ends.
- */
+/* Follow every word from one belief; their probabilities are in known->p. *is_complete becomes false when the room runs
+ * out. */
 static mg_status expand(const mg_grammar *g, ptrdiff_t from, mg_beliefs *b, index *known, bool *is_complete,
                         mg_error *error) {
     double next[MG_GRAMMAR_MAX_STATES];
@@ -99,7 +99,7 @@ static mg_status enumerate_within(const mg_grammar *g, ptrdiff_t depth, ptrdiff_
     return status;
 }
 
-/* Most grammars have a few dozen beliefs: much room is taken only after little has not been enough. */
+/* Most grammars have a few dozen beliefs: try with little room first. */
 mg_status mg_beliefs_enumerate(const mg_grammar *g, ptrdiff_t depth, mg_beliefs *b, bool *is_complete,
                                mg_error *error) {
     ptrdiff_t most = MOST_NUMBERS / g->states.n < MOST_BELIEFS ? MOST_NUMBERS / g->states.n : MOST_BELIEFS;

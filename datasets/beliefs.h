@@ -1,5 +1,5 @@
-/* All beliefs (distributions over a grammar's states) that an observer can come to hold, who starts from the stationary
- * distribution and sees word after word: a Markov chain of its own. */
+/* All beliefs (distributions over a grammar's states) that an observer can reach who starts from the stationary
+ * distribution and sees word after word. They form a Markov chain of their own. */
 #ifndef MASKGRAD_BELIEFS_H
 #define MASKGRAD_BELIEFS_H
 
@@ -15,13 +15,12 @@ typedef struct mg_beliefs {
     double *way_p;
 } mg_beliefs;
 
-/* Enumerate what `depth` words lead to (or any number of words, if depth is -1); beliefs that agree to 1e-12 are one.
- * *is_complete is false if there are too many (over 200,000 or some 100 MB), and then nothing else is of use. */
+/* Enumerate the beliefs that `depth` words lead to (any number of words if depth is -1); beliefs that agree to 1e-12
+ * count as one. *is_complete is false if there are too many (over 200,000 or some 100 MB); the rest is then useless. */
 mg_status mg_beliefs_enumerate(const mg_grammar *grammar, ptrdiff_t depth, mg_beliefs *beliefs, bool *is_complete,
                                mg_error *error);
 void mg_beliefs_free(mg_beliefs *beliefs);
-/* after = the distribution over beliefs one word after `before`. Beliefs that were not gone on from lose their share.
- */
+/* after = the distribution over beliefs one word after `before`. Beliefs that were not expanded lose their share. */
 void mg_beliefs_step(const mg_beliefs *beliefs, const double *before, double *after);
 
 #endif

@@ -16,13 +16,13 @@ typedef struct bpe {
 
 /* ---- Merging one piece: always the pair of lowest rank, the leftmost of equals. Going through the piece again for
  * each merge is quadratic; here the symbols are a linked list and the pairs that could be merged wait in a heap. A pair
- * that a merge has changed stays in the heap and is recognised as stale when it surfaces. ---- */
+ * that a merge has changed stays in the heap and is recognized as stale when it surfaces. ---- */
 
 enum { NOTHING = -1 };
 
 typedef struct symbol {
     int id;
-    int merged;               /* what it and its right neighbour would make, or NOTHING */
+    int merged;               /* what it and its right neighbor would make, or NOTHING */
     ptrdiff_t previous, next; /* indices; NOTHING at the ends */
 } symbol;
 
@@ -61,7 +61,7 @@ static candidate heap_pop(merger *m) {
     return top;
 }
 
-/* The symbol at `left` or its neighbour is new: what can they make? */
+/* The symbol at `left` or its neighbor is new: what can they make? */
 static void consider(merger *m, ptrdiff_t left) {
     symbol *s = &m->symbols[left];
     s->merged = s->next == NOTHING ? NOTHING : mg_bpe_merges_find(m->merges, s->id, m->symbols[s->next].id);
@@ -88,7 +88,7 @@ static mg_status merger_reserve(merger *m, size_t length, mg_error *error) {
     merger_free(m);
     size_t capacity = 2 * length + 64;
     m->symbols = mg_alloc(capacity, sizeof *m->symbols, "the bytes of a word", error);
-    /* A pair for each byte, and two more for each of at most as many merges. */
+    /* One pair per byte, and two more per merge; there are fewer merges than bytes. */
     m->heap = mg_alloc(capacity, 3 * sizeof *m->heap, "the pairs of a word", error);
     m->capacity = m->symbols && m->heap ? capacity : 0;
     return m->capacity ? MG_OK : MG_ERR_MEMORY;

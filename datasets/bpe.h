@@ -16,10 +16,10 @@ MG_API mg_status mg_tokenizer_load_gpt2(mg_tokenizer **tokenizer, const char *pa
 
 /* ---- Not installed: between maskgrad's own files ---- */
 /* A tokenizer of the kind GPT2 from the content of a merges.txt: a first line "#version: …", which may be missing, then
- * one merge a line, two tokens with one space between them, each a byte or the result of an earlier line. Refused
+ * one merge per line, two tokens with one space between them, each a byte or the result of an earlier line. Refused
  * (MG_ERR_FORMAT), with the line: not two tokens, a character outside the byte alphabet, a token that no earlier line
- * makes, a merge that is there already or makes a token that is there already; also a git-lfs pointer in the file's
- * place, and no merges at all. */
+ * makes, a merge that is there already or makes a token that is there already; also a git-lfs pointer instead of the
+ * file, and a file without merges. */
 mg_status mg_tokenizer_new_gpt2(mg_tokenizer **tokenizer, const char *merges, size_t length, mg_error *error);
 /* The merges as they were given, to be stored with a model; 0-terminated. NULL and 0 for other kinds. */
 const char *mg_tokenizer_merges(const mg_tokenizer *tokenizer, size_t *length);

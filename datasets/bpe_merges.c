@@ -68,7 +68,7 @@ static mg_status split_line(const reader *r, const char *end, mg_token spelled[2
     return MG_OK;
 }
 
-/* From characters to the bytes they stand for, written behind the `*written` bytes of the token to be. */
+/* From characters to the bytes they represent, appended to the `*written` bytes of the new token. */
 static mg_status read_token(const reader *r, mg_token spelled, size_t *written, int *id, mg_error *error) {
     mg_token token = {r->m->bytes + r->used + *written, 0};
     for (size_t at = 0; at < spelled.length; token.length++) {
@@ -133,7 +133,7 @@ static bool starts_with(const reader *r, const char *prefix) {
 static mg_status read_header(reader *r, mg_error *error) {
     if (starts_with(r, "version https://git-lfs"))
         return mg_error_set(error, MG_ERR_FORMAT,
-                            "%s is a git-lfs pointer in the place of the file: `git lfs pull` gets it", r->name);
+                            "%s is a git-lfs pointer, not the file itself: run `git lfs pull` to fetch it", r->name);
     /* "#version: 0.2" would also pass for two tokens, but never for two that are known in the first line. */
     if (starts_with(r, "#version")) {
         const char *feed = memchr(r->text, '\n', (size_t)(r->end - r->text));
@@ -143,14 +143,14 @@ static mg_status read_header(reader *r, mg_error *error) {
     while (r->end > r->text && (r->end[-1] == '\n' || r->end[-1] == '\r')) r->end--;
     r->first_line = r->line;
     if (r->text < r->end) return MG_OK;
-    return mg_error_set(error, MG_ERR_FORMAT, "%s holds no merges: a merges.txt has one merge a line", r->name);
+    return mg_error_set(error, MG_ERR_FORMAT, "%s holds no merges: a merges.txt has one merge per line", r->name);
 }
 
 /* Room for all lines that are left and the bytes they spell. */
 static mg_status reserve(reader *r, mg_error *error) {
     size_t length = (size_t)(r->end - r->text), lines = 1, size = 1;
     if (length > MG_MOST_MERGES)
-        return mg_error_set(error, MG_ERR_FORMAT, "%s has %zu bytes; a merges.txt of at most %zu MiB is read", r->name,
+        return mg_error_set(error, MG_ERR_FORMAT, "%s has %zu bytes; a merges.txt may have at most %zu MiB", r->name,
                             length, MG_MOST_MERGES / MG_MIB);
     for (const char *c = r->text; c < r->end; c++) lines += *c == '\n';
     while (size < 2 * lines) size *= 2;

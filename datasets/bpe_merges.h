@@ -13,12 +13,12 @@ typedef struct mg_bpe_merges {
     mg_byte_alphabet alphabet;
     mg_bpe_merge *merge;  /* in the order of their ranks */
     int *slot;            /* open addressing: a merge's number, or -1 */
-    size_t mask;          /* how many slots there are, a power of two, less one */
-    mg_vocabulary tokens; /* all that there are, in the order of their ids */
+    size_t mask;          /* the number of slots, a power of two, minus one */
+    mg_vocabulary tokens; /* all tokens, in the order of their ids */
     char *bytes;          /* of the tokens, in a row */
 } mg_bpe_merges;
 
-/* See mg_tokenizer_new_gpt2; errors call the file `name`. *merges is to be freed also after a failure. */
+/* See mg_tokenizer_new_gpt2; errors call the file `name`. *merges must be freed, after a failure too. */
 mg_status mg_bpe_merges_read(mg_bpe_merges *merges, const char *text, size_t length, const char *name, mg_error *error);
 /* Frees `tokens`, which finding merges does not need. */
 void mg_bpe_merges_forget_tokens(mg_bpe_merges *merges);

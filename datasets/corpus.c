@@ -17,7 +17,7 @@ mg_data_options mg_data_defaults(void) {
     return (mg_data_options){.validation = 0.1, .grammar_size = 1000000, .seed = 1337};
 }
 
-/* One sentence more for the user. */
+/* One more sentence for the user. */
 static void warn(mg_corpus *corpus, const char *format, ...) MG_PRINTF(2, 3);
 static void warn(mg_corpus *corpus, const char *format, ...) {
     size_t at = strlen(corpus->warning);
@@ -47,7 +47,7 @@ static mg_status make_tokenizer(mg_corpus *corpus, const mg_data_options *option
     case MG_TOKENIZER_GRAMMAR:
         return mg_error_set(
             error, MG_ERR_INPUT,
-            "grammar tokens come with a grammar, and the header of this file is not state,word,next,weight");
+            "only a grammar has grammar tokens, and the header of this file is not state,word,next,weight");
     case MG_TOKENIZER_NONE: break;
     }
     return mg_error_set(error, MG_ERR_INPUT, "a text needs tokens: char, word or gpt2");
@@ -88,7 +88,8 @@ static mg_status load_text(mg_corpus *corpus, const mg_data_options *options, mg
         length -= 3;
     }
     if (is_named_csv(corpus->name))
-        warn(corpus, "%s is read as it stands, commas and quotes too: --column NAME takes the texts of one column",
+        warn(corpus,
+             "%s is read as plain text, commas and quotes included: --column NAME reads only the texts of one column",
              corpus->name);
     count_carriage_returns(corpus, text, length);
     return encode_text(corpus, options, kind, text, length, error);
@@ -141,7 +142,7 @@ static mg_status grammar_tokenizer(const mg_grammar *grammar, mg_tokenizer **tok
     return status;
 }
 
-/* A model knows a grammar's words by their numbers: they must be the same in both. */
+/* A model knows a grammar's words only by their numbers: they must be the same in both. */
 static mg_status check_same_words(const mg_data_options *options, const mg_tokenizer *ours, mg_error *error) {
     const mg_tokenizer *theirs = options->tokenizer;
     int n = mg_tokenizer_size(ours), n_theirs = mg_tokenizer_size(theirs);
@@ -181,7 +182,7 @@ static mg_status spell_out(mg_corpus *corpus, const mg_data_options *options, mg
 static mg_status load_grammar(mg_corpus *corpus, const mg_data_options *options, mg_tokenizer_kind kind,
                               const char *csv, size_t length, mg_error *error) {
     if (options->grammar_size < 2 || options->grammar_size > MG_GRAMMAR_LONGEST_CORPUS)
-        return mg_error_set(error, MG_ERR_INPUT, "%td words to draw from %s: between 2 and %d are possible",
+        return mg_error_set(error, MG_ERR_INPUT, "%td words to draw from %s; it must be between 2 and %d",
                             options->grammar_size, options->path, MG_GRAMMAR_LONGEST_CORPUS);
     mg_status status = mg_grammar_parse(&corpus->grammar, csv, length, options->path, error);
     if (status == MG_OK) status = grammar_tokenizer(corpus->grammar, &corpus->tokenizer, error);

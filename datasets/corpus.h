@@ -1,4 +1,4 @@
-/* A corpus: token ids, their tokenizer, a split, and, where the source is known, the source. And windows of it. */
+/* A corpus: token ids, their tokenizer, a split, the source if it is known, and windows of the tokens. */
 #ifndef MASKGRAD_CORPUS_H
 #define MASKGRAD_CORPUS_H
 
@@ -12,7 +12,7 @@ typedef struct mg_data_options {
     double validation;             /* the last share of the tokens, 0.1; 0: validate on the training tokens */
     int64_t grammar_size;          /* words to draw from a grammar; 1,000,000 */
     uint64_t seed;                 /* of that draw */
-    const mg_tokenizer *tokenizer; /* not NULL: of an existing model, used instead of tokens and merges */
+    const mg_tokenizer *tokenizer; /* not NULL: an existing model's tokenizer, used instead of tokens and merges */
 } mg_data_options;
 MG_API mg_data_options mg_data_defaults(void);
 
@@ -26,12 +26,12 @@ typedef struct mg_corpus {
     mg_grammar *grammar;     /* owned; NULL unless the file is a grammar */
     uint64_t hash;           /* FNV-1a, 64 bits: the file's bytes; a column's name, a validation share that is not the
                               * default; for a grammar, the draw's seed and size */
-    char warning[512];       /* what a user should know: CR characters counted, ...; empty if nothing */
+    char warning[512];       /* what a user should know, e.g. that CR characters are kept; empty if nothing */
 } mg_corpus;
 
-/* What kind of file it is, is read from its content: a CSV with the header state,word,next,weight is a grammar; with
- * options->column it is a CSV of documents, which are joined by newlines; else text. A grammar whose tokens are asked
- * to be characters or the like is spelled out as text, and its corpus has no grammar. Errors name the file. */
+/* The kind of file is recognized by its content: a CSV with the header state,word,next,weight is a grammar; with
+ * options->column it is a CSV of documents, which are joined by newlines; else text. If tokens other than words are
+ * requested, a grammar is spelled out as text, and its corpus has no grammar. Errors name the file. */
 MG_API mg_status mg_corpus_load(mg_corpus **corpus, const mg_data_options *options, mg_error *error);
 MG_API void mg_corpus_free(mg_corpus *corpus);
 
@@ -42,8 +42,8 @@ MG_API void mg_corpus_batch(const mg_corpus *corpus, mg_split split, mg_rng rng,
 
 /* ---- Not installed: between maskgrad's own files ---- */
 ptrdiff_t mg_corpus_tokens(const mg_corpus *corpus, mg_split split);
-/* How many characters a token of the split stands for, on average, with the blanks between words: what a loss in nats a
- * token is divided by, to compare it with that of other tokens. */
+/* The average number of characters per token of the split, spaces between words included. Divide a loss in nats per
+ * token by it to compare losses between tokenizers. */
 double mg_corpus_characters_per_token(const mg_corpus *corpus, mg_split split);
 /* Whether each split holds at least one window of block_size inputs and their targets (block_size + 1 tokens); if not,
  * MG_ERR_INPUT with the split, its length and the length needed. */

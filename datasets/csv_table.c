@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* libcsv grows a field by blocks, 128 bytes unless told, and copies it each time: quadratic for long fields. */
+/* libcsv grows a field block by block, by default 128 bytes, and copies it each time: quadratic for long fields. */
 enum { LONGEST_FEED = 1 << 16, FIELD_BLOCK = 1 << 18 };
 
 struct mg_csv_table {
@@ -24,11 +24,12 @@ struct mg_csv_table {
 
 enum { ALL = -1 };
 
-/* libcsv counts no lines and its callbacks cannot stop it: it is fed a line at a time, and these fields remember. */
+/* libcsv does not count lines and its callbacks cannot stop it: it is fed one line at a time, and these fields keep the
+ * state. */
 typedef struct reader {
     mg_csv_table *table;
     const char *name;
-    const char *only; /* a column: after the header, the text of its cells is all that is kept; NULL: all columns */
+    const char *only; /* a column: after the header, only the text of its cells is kept; NULL: all columns */
     int wanted;       /* its number, or ALL */
     mg_error *error;
     mg_status status;
@@ -71,7 +72,7 @@ static void on_field(void *field, size_t length, void *context) {
     r->field_line = r->line;
     if (r->status != MG_OK) return;
     if (column >= MG_CSV_MOST_COLUMNS) {
-        r->status = mg_error_set(r->error, MG_ERR_FORMAT, "%s, line %td: a CSV file of at most %d columns is read",
+        r->status = mg_error_set(r->error, MG_ERR_FORMAT, "%s, line %td: a CSV file may have at most %d columns",
                                  r->name, r->record_line, MG_CSV_MOST_COLUMNS);
     } else if (r->wanted == ALL || column == (size_t)r->wanted) {
         r->status = keep(r, field, length);
@@ -90,8 +91,8 @@ static mg_status find_the_only(reader *r) {
     if (found == 0)
         return mg_error_set(r->error, MG_ERR_INPUT, "%s has no column '%s'; it has %s", r->name, r->only,
                             mg_csv_names(t).text);
-    return mg_error_set(r->error, MG_ERR_INPUT, "%s has %d columns '%s': rename all but the one that is meant", r->name,
-                        found, r->only);
+    return mg_error_set(r->error, MG_ERR_INPUT, "%s has %d columns '%s': rename all but one of them", r->name, found,
+                        r->only);
 }
 
 static mg_status add_record(reader *r) {
@@ -125,14 +126,13 @@ static mg_status bad_quoting(const reader *r, bool at_end) {
         return mg_error_set(r->error, MG_ERR_FORMAT,
                             "%s, line %td: the quoted field that begins here is never closed: a \" is missing", r->name,
                             r->field_line);
-    return mg_error_set(
-        r->error, MG_ERR_FORMAT,
-        "%s, line %td: a \" stands where it may not, in the field that begins on line %td: put the whole "
-        "field in quotes and write each \" in it twice",
-        r->name, r->line, r->field_line);
+    return mg_error_set(r->error, MG_ERR_FORMAT,
+                        "%s, line %td: misplaced \" in the field that begins on line %td: put the whole "
+                        "field in quotes and double each \" inside it",
+                        r->name, r->line, r->field_line);
 }
 
-/* The end of the line that begins at `at`, its \n, \r\n or \r included; at most some way further. */
+/* The end of the line that begins at `at`, its \n, \r\n or \r included; of a long line, only a part. */
 static size_t line_end(const char *bytes, size_t at, size_t length, bool *is_whole) {
     size_t limit = length - at > LONGEST_FEED ? at + LONGEST_FEED : length;
     while (at < limit && bytes[at] != '\n' && bytes[at] != '\r') at++;
@@ -167,7 +167,7 @@ static int never_space(unsigned char byte) {
     return 0;
 }
 
-/* Each cell has a byte of the file, or its end, after it: the cells take no more room than the file does. */
+/* Each cell is followed by a byte of the file, or by its end: the cells need no more room than the file. */
 static mg_status reserve_text(mg_csv_table *t, size_t length, mg_error *error) {
     t->room = length + 1;
     t->text = mg_alloc(t->room, 1, "the cells of a CSV file", error);

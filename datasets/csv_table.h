@@ -19,7 +19,7 @@ void mg_csv_free(mg_csv_table *table);
 
 int mg_csv_columns(const mg_csv_table *table);
 ptrdiff_t mg_csv_rows(const mg_csv_table *table); /* without the header */
-/* The bytes of a cell are 0-terminated besides, and live as long as the table. Row -1 is the header. */
+/* The bytes of a cell are also 0-terminated, and live as long as the table. Row -1 is the header. */
 mg_token mg_csv_cell(const mg_csv_table *table, ptrdiff_t row, int column);
 ptrdiff_t mg_csv_line(const mg_csv_table *table, ptrdiff_t row); /* where it begins, from 1 */
 int mg_csv_find(const mg_csv_table *table, const char *column);  /* the number of the first of that name, or -1 */
@@ -30,12 +30,12 @@ typedef struct mg_csv_names_text {
 mg_csv_names_text mg_csv_names(const mg_csv_table *table);
 
 /* The cells of one column, joined by newlines, without keeping the others: *text is allocated, 0-terminated, and holds
- * *rows cells. The column must be there once, else MG_ERR_INPUT says what the header has; others may repeat a name or
- * have none, as in spreadsheets they often do. */
+ * *rows cells. The column must occur exactly once, else MG_ERR_INPUT lists the header's columns; others may repeat a
+ * name or have none, as often in spreadsheets. */
 mg_status mg_csv_read_column(const char *bytes, size_t length, const char *name, const char *column, char **text,
                              size_t *text_length, ptrdiff_t *rows, mg_error *error);
 
-/* One cell for a file of ours, by RFC 4180: quoted when it holds a comma, a quote or a line end, or spaces at its edge,
+/* Write one cell by RFC 4180: quoted when it holds a comma, a quote or a line end, or spaces at its edge,
  * which readers trim. */
 void mg_csv_write_cell(FILE *out, const char *text);
 

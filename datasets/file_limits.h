@@ -1,5 +1,5 @@
-/* The most that is read of each kind of file: enough for every honest one, and a bound on the time and memory that a
- * wrong or hostile one can take. What is larger is refused in a sentence that names the limit. docs/limits.md is this
+/* The size limit of each kind of file: large enough for every honest one, and a bound on the time and memory that a
+ * wrong or hostile one can take. A larger file is refused in a sentence that names the limit. docs/limits.md is this
  * table for users. */
 #ifndef MASKGRAD_FILE_LIMITS_H
 #define MASKGRAD_FILE_LIMITS_H
@@ -11,7 +11,7 @@
 
 /* In bytes. */
 #define MG_MOST_TEXT (2 * MG_GIB)        /* a text, CSV or grammar file; its ids take four times as much */
-#define MG_MOST_STREAM MG_GIB            /* from a pipe, whose length nobody knows beforehand */
+#define MG_MOST_STREAM MG_GIB            /* from a pipe, whose length is not known in advance */
 #define MG_MOST_MERGES (32 * MG_MIB)     /* GPT-2's merges.txt has 0.4 MiB, those of 250,000 tokens some 4 MiB */
 #define MG_MOST_CONFIG MG_MIB            /* config.json */
 #define MG_MOST_VOCAB_JSON (16 * MG_MIB) /* GPT-2's has 1 MiB; a parser takes some 15 times that */

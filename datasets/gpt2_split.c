@@ -101,7 +101,7 @@ mg_status mg_split_next(mg_split *split, const char **piece, size_t *length, mg_
         split->at = split->run_end;
         return MG_OK;
     }
-    /* The pattern looks ahead, never behind: the piece may be sought as if the run began here. */
+    /* The pattern has lookahead but no lookbehind: the search may treat this as the start of the run. */
     int code = pcre2_match(split->splitter->code, (PCRE2_SPTR)*piece, split->run_end - split->at, 0, PCRE2_NO_UTF_CHECK,
                            split->match, split->splitter->limits);
     if (code == PCRE2_ERROR_NOMEMORY) return no_memory(error);

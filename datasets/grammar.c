@@ -1,4 +1,4 @@
-/* Reading a grammar, and refusing what is none. */
+/* Reading a grammar, and refusing invalid ones. */
 #include "grammar_internal.h"
 
 #include "file_limits.h"
@@ -22,7 +22,7 @@ static const char *const column_names[N_COLUMNS] = {"state", "word", "next", "we
 typedef struct loader {
     mg_grammar *grammar;
     const char *name;
-    int column[N_COLUMNS]; /* where each column stands */
+    int column[N_COLUMNS]; /* where each column is */
     mg_error *error;
 } loader;
 
@@ -69,11 +69,10 @@ static bool parse_number(const char *text, double *value) {
 static mg_status read_name(loader *l, ptrdiff_t row, int column, mg_vocabulary *names, int *id) {
     mg_token cell = mg_csv_cell(l->grammar->table, row, l->column[column]);
     if (cell.length == 0) return bad_cell(l, row, column, "is empty");
-    if (strlen(cell.bytes) != cell.length) return bad_cell(l, row, column, "has a 0 byte in it");
+    if (strlen(cell.bytes) != cell.length) return bad_cell(l, row, column, "contains a 0 byte");
     if (mg_utf8_check(cell.bytes, cell.length, NULL) != MG_OK) return bad_cell(l, row, column, "is not UTF-8");
     for (size_t i = 0; column == WORD && i < cell.length; i++)
-        if (mg_is_space(cell.bytes[i]))
-            return bad_cell(l, row, column, "has white space in it; a word is what stands between spaces");
+        if (mg_is_space(cell.bytes[i])) return bad_cell(l, row, column, "contains white space, which separates words");
     return mg_vocabulary_add(names, cell, id, l->error);
 }
 
@@ -85,7 +84,7 @@ static mg_status read_weight(loader *l, ptrdiff_t row, double *weight) {
     return MG_OK;
 }
 
-/* States are numbered by the state column alone first, so that a `next` that no row defines is seen. */
+/* States are first numbered by the state column only, so that a `next` that no row defines is found. */
 static mg_status read_states(loader *l) {
     mg_grammar *g = l->grammar;
     int id;
@@ -107,8 +106,7 @@ static mg_status read_rows(loader *l, mg_arc *arcs) {
         arc->state = mg_vocabulary_find(&g->states, mg_csv_cell(g->table, row, l->column[STATE]));
         int known = g->states.n;
         mg_status status = read_name(l, row, NEXT, &g->states, &arc->next);
-        if (status == MG_OK && g->states.n > known)
-            status = bad_cell(l, row, NEXT, "is a state with no way out: no row defines it");
+        if (status == MG_OK && g->states.n > known) status = bad_cell(l, row, NEXT, "is a state that no row defines");
         if (status == MG_OK) status = read_name(l, row, WORD, &g->words, &arc->word);
         if (status == MG_OK) status = read_weight(l, row, &arc->p);
         if (status != MG_OK) return status;
@@ -146,9 +144,9 @@ static mg_status normalise(const loader *l, mg_arc *arcs) {
     for (ptrdiff_t i = 0; i < g->n_arcs; i++) {
         mg_arc *arc = &arcs[i];
         if (!isfinite(total[arc->state]))
-            return bad_cell(l, i, WEIGHT, "is too large to be added to the others of its state");
+            return bad_cell(l, i, WEIGHT, "is too large to add to the other weights of its state");
         arc->p /= total[arc->state];
-        if (arc->p < 1e-300) return bad_cell(l, i, WEIGHT, "vanishes beside the others of its state");
+        if (arc->p < 1e-300) return bad_cell(l, i, WEIGHT, "is too small beside the other weights of its state");
         so_far[arc->state] += arc->p;
         arc->cumulative = so_far[arc->state];
     }
@@ -177,7 +175,7 @@ static mg_status build_tables(const loader *l, const mg_arc *arcs) {
     if (!g->arc || !g->word_arc || !g->first || !g->word_first || !g->closes || !g->stationary) return MG_ERR_MEMORY;
     sort_arcs(arcs, g->n_arcs, false, g->states.n, g->arc, g->first);
     sort_arcs(g->arc, g->n_arcs, true, g->words.n, g->word_arc, g->word_first);
-    g->is_unifilar = true; /* the arcs of a word stand by state */
+    g->is_unifilar = true; /* the arcs of a word are ordered by state */
     for (int word = 0; word < g->words.n; word++) {
         g->closes[word] = true;
         for (ptrdiff_t i = g->word_first[word]; i < g->word_first[word + 1]; i++) {
@@ -225,7 +223,7 @@ static mg_status load(loader *l) {
     if (status != MG_OK) return status;
     g->n_arcs = mg_csv_rows(g->table);
     if (g->n_arcs > MG_GRAMMAR_MOST_ARCS)
-        return mg_error_set(l->error, MG_ERR_FORMAT, "%s has %td rows; a grammar of at most %d is read", l->name,
+        return mg_error_set(l->error, MG_ERR_FORMAT, "%s has %td rows; a grammar may have at most %d", l->name,
                             g->n_arcs, MG_GRAMMAR_MOST_ARCS);
     mg_arc *arcs = mg_alloc((size_t)g->n_arcs, sizeof *arcs, "the rows of a grammar", l->error);
     if (!arcs) return MG_ERR_MEMORY;

@@ -1,4 +1,4 @@
-/* What the best possible predictor does. */
+/* How well the best possible predictor does. */
 #include "beliefs.h"
 #include "grammar_internal.h"
 
@@ -37,7 +37,7 @@ double mg_grammar_predict(const mg_grammar *g, const double *belief, double *p) 
     return entropy;
 }
 
-/* belief = the belief after `word`; where the word was impossible, what it says of the state on its own. Returns its
+/* belief = the belief after `word`; if the word was impossible, what it implies about the state by itself. Returns its
  * probability. */
 static double observe(const mg_grammar *g, double *belief, int word) {
     double next[MG_GRAMMAR_MAX_STATES];
@@ -59,9 +59,9 @@ void mg_grammar_bayes_loss(const mg_grammar *g, const int *ids, const int *targe
     }
 }
 
-/* ---- The mean over sampled walks, where the beliefs are too many. ---- */
+/* ---- The mean over sampled walks, when there are too many beliefs. ---- */
 
-/* A million words, or fewer where a word costs much: a second or two. */
+/* A million words, or fewer if each is expensive: a second or two. */
 enum { SAMPLED_WORDS = 1 << 20, FEWEST_WINDOWS = 30, MOST_WINDOWS = 20000, RATE_WARM_UP = 1000 };
 #define SAMPLED_ARCS ((ptrdiff_t)1 << 30)
 
@@ -117,7 +117,7 @@ static mg_status sampled_rate(const mg_grammar *g, double *rate, mg_error *error
     return MG_OK;
 }
 
-/* The entropy of the next word in the place of the loss: the same mean, with less noise. */
+/* The entropy of the next word instead of the loss: the same mean, with less noise. */
 static mg_status sampled_floor(const mg_grammar *g, ptrdiff_t T, double *floor, double *standard_error,
                                mg_error *error) {
     walk w;
@@ -148,7 +148,7 @@ static mg_status sampled_floor(const mg_grammar *g, ptrdiff_t T, double *floor, 
 
 /* ---- Exactly, by the chain of beliefs. ---- */
 
-/* How many steps of the chain take some seconds. */
+/* How many steps of the chain take a few seconds. */
 static ptrdiff_t affordable_steps(const mg_beliefs *b) {
     return ((ptrdiff_t)1 << 32) / (b->n_ways + b->n);
 }
@@ -194,7 +194,8 @@ mg_status mg_grammar_floor(const mg_grammar *g, ptrdiff_t T, double *floor, doub
     return status == MG_OK && !*is_exact ? sampled_floor(g, T, floor, standard_error, error) : status;
 }
 
-/* The mean entropy falls from step to step (a longer past never hurts) to the rate; where it stands still, it is it. */
+/* The mean entropy falls from step to step (a longer past never hurts) towards the rate; once it stops falling, it is
+ * the rate. */
 static mg_status limit(const mg_beliefs *b, double *rate, bool *is_exact, mg_error *error) {
     enum { STILL = 100, MOST_STEPS = 20000 };
     double *share[2] = {NULL, NULL};

@@ -1,4 +1,4 @@
-/* What a grammar is made of, for the files that walk it and filter by it. */
+/* The parts of a grammar, for the files that walk it and filter by it. */
 #ifndef MASKGRAD_GRAMMAR_INTERNAL_H
 #define MASKGRAD_GRAMMAR_INTERNAL_H
 
@@ -27,7 +27,7 @@ struct mg_grammar {
     double *stationary; /* P(state) after a long walk, averaged over time */
 };
 
-/* P(word | belief); next becomes the belief after that word, normalised, or stays undefined if the result is 0. */
+/* P(word | belief); next becomes the belief after that word, normalized, or stays undefined if the result is 0. */
 double mg_grammar_filter(const mg_grammar *grammar, const double *belief, int word, double *next);
 /* p[word] = P(word | belief) for every word. Returns their entropy in nats. */
 double mg_grammar_predict(const mg_grammar *grammar, const double *belief, double *p);

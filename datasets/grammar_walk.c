@@ -1,4 +1,4 @@
-/* Saying sentences, and judging those of others. */
+/* Producing sentences, and judging others. */
 #include "grammar_internal.h"
 
 #include <string.h>

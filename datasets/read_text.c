@@ -32,8 +32,8 @@ static const char *spell(size_t bytes, char text[32]) {
 
 static mg_status too_large(const reader *r, mg_error *error) {
     char most[32];
-    return mg_error_set(error, MG_ERR_FORMAT, "%s is larger than %s, the most that is read here; use a part of it",
-                        r->path, spell(r->most, most));
+    return mg_error_set(error, MG_ERR_FORMAT, "%s is larger than %s, the limit; use a part of it", r->path,
+                        spell(r->most, most));
 }
 
 static mg_status reserve(reader *r, size_t room, mg_error *error) {
@@ -51,8 +51,8 @@ static mg_status refuse_zeros(const reader *r, size_t from, mg_error *error) {
                         r->path, zero - r->text);
 }
 
-/* To the end, whatever the system says of the size. Two bytes more than that are room for the end to be seen, and for
- * the 0 at the end. */
+/* To the end, whatever size the system reports. Two bytes more leave room to see the end of the file, and for the final
+ * 0. */
 static mg_status read_all(reader *r, size_t expected, mg_error *error) {
     mg_status status = reserve(r, expected + 2 > FIRST_ROOM ? expected + 2 : FIRST_ROOM, error);
     while (status == MG_OK) {
@@ -72,7 +72,7 @@ static mg_status read_all(reader *r, size_t expected, mg_error *error) {
 }
 
 static mg_status check(const reader *r, mg_error *error) {
-    if (r->length == 0) return mg_error_set(error, MG_ERR_FORMAT, "%s is empty; a file with text is needed", r->path);
+    if (r->length == 0) return mg_error_set(error, MG_ERR_FORMAT, "%s is empty; it must contain text", r->path);
     mg_error inner;
     if (mg_utf8_check(r->text, r->length, &inner) == MG_OK) return MG_OK;
     return mg_error_set(error, MG_ERR_FORMAT, "%s: %s", r->path, inner.message);

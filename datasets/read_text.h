@@ -6,11 +6,11 @@
 
 #include <stddef.h>
 
-/* Reads a regular file of at most `most` bytes (file_limits.h). *text is allocated (mg_free) and 0-terminated. Refused
- * in one sentence, with the offset where there is one: a file that is missing, unreadable, empty, larger, no regular
+/* Reads a regular file of at most `most` bytes (file_limits.h). *text is allocated (mg_free) and 0-terminated. An error
+ * in one sentence, with the offset if there is one: a file that is missing, unreadable, empty, too large, not a regular
  * file, has a 0 byte or is not UTF-8. */
 mg_status mg_read_text(const char *path, size_t most, char **text, size_t *length, mg_error *error);
-/* The same, and what is not a regular file (a pipe, /dev/stdin) is read to its end if it has at most `most_of_stream`
+/* The same, but what is not a regular file (a pipe, /dev/stdin) is read to its end if it has at most `most_of_stream`
  * bytes. Reading stops at the first 0 byte, so that /dev/zero is refused at once. */
 mg_status mg_read_text_or_stream(const char *path, size_t most, size_t most_of_stream, char **text, size_t *length,
                                  mg_error *error);

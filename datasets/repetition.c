@@ -61,7 +61,8 @@ mg_status mg_corpus_repetition(const mg_corpus *corpus, double *share, mg_error 
     *share = 0;
     if (corpus->grammar || corpus->n_train == corpus->n) return MG_OK;
     ptrdiff_t n_train = mg_corpus_tokens(corpus, MG_TRAIN), n = mg_corpus_tokens(corpus, MG_VALIDATION);
-    ptrdiff_t length = (ptrdiff_t)ceil(MG_REPETITION_CHARACTERS / mg_corpus_characters_per_token(corpus, MG_VALIDATION));
+    ptrdiff_t length = (ptrdiff_t)ceil(MG_REPETITION_CHARACTERS /
+                                       mg_corpus_characters_per_token(corpus, MG_VALIDATION));
     if (n < length || n_train < length) return MG_OK;
     slot *slots = mg_alloc_zero(SLOTS, sizeof *slots, "validation windows", error);
     if (!slots) return MG_ERR_MEMORY;
@@ -77,8 +78,8 @@ const char *mg_repetition_say(double share, char *text, size_t size) {
     if (!(share > 0.01)) return NULL;
     snprintf(
         text, size,
-        "%.0f%% of the validation windows of %d characters also stand in the training split: there a low loss shows "
-        "memory, and no leak",
+        "%.0f%% of the validation windows of %d characters also occur in the training split: there, a low loss shows "
+        "memorization, not a leak",
         100 * share, MG_REPETITION_CHARACTERS);
     return text;
 }

@@ -1,4 +1,4 @@
-/* How much of the validation split stands in the training split, word for word. */
+/* How much of the validation split occurs verbatim in the training split. */
 #ifndef MASKGRAD_REPETITION_H
 #define MASKGRAD_REPETITION_H
 

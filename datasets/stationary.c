@@ -2,7 +2,7 @@
 
 #include "heap.h"
 
-/* Take the states away from the last to the second: what went to k goes on to where k goes. */
+/* Eliminate the states from the last to the second: what went to k is passed on to where k goes. */
 static void eliminate(double *p, size_t n) {
     for (size_t k = n - 1; k > 0; k--) {
         double leaves = 0;

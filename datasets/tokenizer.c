@@ -30,7 +30,7 @@ mg_status mg_tokenizer_kind_parse(mg_tokenizer_kind *kind, const char *name, mg_
         if (strcmp(mg_tokenizer_kind_name(*kind), name) == 0) return MG_OK;
     }
     return mg_error_set(error, MG_ERR_INPUT,
-                        "'%s' is not a kind of tokens; there are char, word, gpt2, grammar and none", name);
+                        "unknown kind of tokens '%s': it must be char, word, gpt2, grammar or none", name);
 }
 
 static mg_status copy_tokens(mg_tokenizer *t, int n, const mg_token *tokens, mg_error *error) {
@@ -127,9 +127,9 @@ mg_status mg_tokenizer_encode(const mg_tokenizer *t, const char *text, size_t le
     *n_ids = 0;
     if (!t->row->encode)
         return mg_error_set(error, MG_ERR_INPUT,
-                            "this model came without a tokenizer and knows no text: give it ids, or import it again "
+                            "this model has no tokenizer and cannot read text: give it ids, or import it again "
                             "with its merges.txt");
-    /* No token has less than a byte. Of what they do not need, the system gives no memory. */
+    /* Every token has at least one byte. The system gives no memory for what stays unused. */
     mg_id_list list = {mg_alloc(length, sizeof *list.id, "token ids", error), 0};
     if (!list.id) return MG_ERR_MEMORY;
     mg_heap_fills_slowly(list.id, length * sizeof *list.id);
@@ -160,8 +160,7 @@ mg_status mg_tokenizer_decode(const mg_tokenizer *t, const int *ids, size_t n_id
     *bytes = NULL;
     *length = 0;
     if (t->kind == MG_TOKENIZER_NONE)
-        return mg_error_set(error, MG_ERR_INPUT,
-                            "this model came without a tokenizer: it has ids, but no text for them");
+        return mg_error_set(error, MG_ERR_INPUT, "this model has no tokenizer: its ids cannot be turned into text");
     size_t room;
     mg_status status = decoded_length(t, ids, n_ids, &room, error);
     if (status != MG_OK) return status;

@@ -37,7 +37,7 @@ MG_API mg_status mg_tokenizer_decode(const mg_tokenizer *tokenizer, const int *i
                                      size_t *length, mg_error *error);
 
 /* ---- Not installed: between maskgrad's own files ---- */
-/* From a list of distinct tokens, id = index. For GPT2 the merges make the vocabulary: see bpe.h. */
+/* From a list of distinct tokens, id = index. For GPT2 the vocabulary follows from the merges: see bpe.h. */
 mg_status mg_tokenizer_new(mg_tokenizer **tokenizer, mg_tokenizer_kind kind, int n_tokens, const mg_token *tokens,
                            mg_error *error);
 mg_tokenizer_kind mg_tokenizer_get_kind(const mg_tokenizer *tokenizer);
@@ -45,7 +45,7 @@ const char *mg_tokenizer_kind_name(mg_tokenizer_kind kind); /* "char", "word", "
 mg_status mg_tokenizer_kind_parse(mg_tokenizer_kind *kind, const char *name, mg_error *error);
 /* What to print between the text so far and this token: " " for a grammar's words (none before the first), else "". */
 const char *mg_tokenizer_separator(const mg_tokenizer *tokenizer, int previous_id, int id);
-/* The id after which a text begins when there is no prompt: GPT-2's end of text, the "." of a grammar, a line feed, or
+/* The id after which a text starts when there is no prompt: GPT-2's end of text, the "." of a grammar, a newline, or
  * else id 0. */
 int mg_tokenizer_start_id(const mg_tokenizer *tokenizer);
 mg_token mg_tokenizer_token(const mg_tokenizer *tokenizer, int id);

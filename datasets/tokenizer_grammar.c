@@ -7,7 +7,7 @@
 static const char *not_a_grammar_word(mg_token token) {
     if (mg_utf8_check(token.bytes, token.length, NULL) != MG_OK) return "is not UTF-8";
     for (size_t i = 0; i < token.length; i++)
-        if (mg_is_space(token.bytes[i])) return "has white space in it, which separates the words of a grammar";
+        if (mg_is_space(token.bytes[i])) return "contains white space, which separates the words of a grammar";
     return NULL;
 }
 

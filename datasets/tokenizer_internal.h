@@ -1,4 +1,4 @@
-/* What a tokenizer is made of, for the files that implement the kinds. */
+/* The parts of a tokenizer, for the files that implement the kinds. */
 #ifndef MASKGRAD_TOKENIZER_INTERNAL_H
 #define MASKGRAD_TOKENIZER_INTERNAL_H
 
@@ -13,12 +13,12 @@ typedef struct mg_id_list {
     size_t n;
 } mg_id_list;
 
-/* What differs from kind to kind: one row each. */
+/* What differs between kinds: one row each. */
 typedef struct mg_tokenizer_row {
     const char *name;
     const char *separator; /* what mg_tokenizer_separator puts between two tokens */
     /* Why this token cannot belong to such a vocabulary, as the end of "token 7 ('x') …"; NULL if it can. The pointer
-     * itself may be NULL: anything goes. */
+     * itself may be NULL: every token is allowed. */
     const char *(*objection)(mg_token token);
     /* Append the ids of a text. NULL: the kind cannot encode. */
     mg_status (*encode)(const mg_tokenizer *tokenizer, const char *text, size_t length, mg_id_list *ids,
@@ -41,7 +41,7 @@ extern const mg_tokenizer_row mg_char_row, mg_word_row, mg_grammar_row, mg_gpt2_
 /* What mg_tokenizer_new does for a given row. Takes over `extra`, also when it fails. */
 mg_status mg_tokenizer_make(mg_tokenizer **tokenizer, mg_tokenizer_kind kind, const mg_tokenizer_row *row, int n_tokens,
                             const mg_token *tokens, void *extra, mg_error *error);
-/* One owner more: mg_tokenizer_free then takes one more call. Not to be used from two threads at once. */
+/* One more owner: mg_tokenizer_free must then be called once more. Not to be used from two threads at once. */
 mg_tokenizer *mg_tokenizer_share(const mg_tokenizer *tokenizer);
 
 /* The bytes of the first token of n >= 1 bytes of valid UTF-8; only for CHAR and WORD. */

@@ -12,7 +12,7 @@ bool mg_is_space(char byte) {
     return byte == ' ' || (byte >= '\t' && byte <= '\r');
 }
 
-/* Letters and digits; all that is not ASCII counts as a letter, so no table of Unicode is needed to lose nothing. */
+/* Letters and digits; everything outside ASCII counts as a letter, so nothing is lost without a Unicode table. */
 static bool is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (unsigned char)c >= 0x80;
 }
@@ -22,7 +22,7 @@ static size_t char_piece(const char *text, size_t n) {
     return length > 0 ? (size_t)length : 1;
 }
 
-/* A run of letters or one other character, with the single space before it; white space stands alone otherwise. */
+/* A run of letters or one other character, with the single space before it; other white space is a piece of its own. */
 static size_t word_piece(const char *text, size_t n) {
     size_t at = text[0] == ' ' && n > 1 && !mg_is_space(text[1]) ? 1 : 0;
     if (!is_letter(text[at])) return at + 1;

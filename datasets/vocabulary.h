@@ -13,7 +13,7 @@ typedef struct mg_vocabulary {
     int of_byte[256]; /* tokens of one byte, most of a text's, need no hash: their number + 1, or 0 */
 } mg_vocabulary;
 
-/* Room for that many tokens, exactly: who knows how many will come wastes nothing. */
+/* Room for exactly that many tokens: if their number is known, nothing is wasted. */
 mg_status mg_vocabulary_reserve(mg_vocabulary *vocabulary, int capacity, mg_error *error);
 /* The number of the token; it is added if it is new. */
 mg_status mg_vocabulary_add(mg_vocabulary *vocabulary, mg_token token, int *id, mg_error *error);

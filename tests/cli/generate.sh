@@ -160,8 +160,8 @@ status 0 "$program" evaluate 'a "run", copied' --data "$data" --grammar-size 200
 grep -qF '"a ""run"", copied",causal,causal,' out || fail "a name with a comma is not quoted: $(cat out)"
 cp text.txt texts.csv
 status 0 "$program" evaluate text --data texts.csv --eval-iters 2
-says "texts.csv is read as it stands"; says "--column NAME"
+says "texts.csv is read as plain text"; says "--column NAME"
 status 0 train --data texts.csv "${sizes[@]}" --out-dir texts
-says "texts.csv is read as it stands"; says "evaluating"
+says "texts.csv is read as plain text"; says "evaluating"
 status 2 train --data text.txt --tokens gpt2 --out-dir unfit
 says "--merges FILE"

@@ -96,7 +96,7 @@ static void files_that_cannot_be_used(void **state) {
     assert_int_equal(load_bytes(&c, o, "abc", 3), MG_ERR_INPUT);
     assert_says(error.message, "'bytes'");
     o.tokens = "grammar";
-    assert_refused(o, "abc", 3, MG_ERR_INPUT, "come with a grammar");
+    assert_refused(o, "abc", 3, MG_ERR_INPUT, "only a grammar has grammar tokens");
     o.tokens = "gpt2";
     assert_refused(o, "abc", 3, MG_ERR_INPUT, "--merges FILE");
     o = mg_data_defaults();

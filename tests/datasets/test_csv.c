@@ -66,9 +66,9 @@ static void malformed_files_are_refused(void **state) {
         {"a,b\n1,2\n3,\"open\n5,6\n", "t.csv, line 3: the quoted field that begins here is never closed"},
         {"a,b\n\"x\ny\",\"open\n5,6\n", "t.csv, line 3: the quoted field that begins here"},
         {"a,b\n\"", "t.csv, line 2: the quoted field that begins here"},
-        {"a,b\n1,x\"y\n", "t.csv, line 2: a \" stands where it may not"},
-        {"a,b\n1,\"x\"y\n", "t.csv, line 2: a \" stands where it may not"},
-        {"a,b\n1,\"x\n2,\"y\"\n", "t.csv, line 3: a \" stands where it may not, in the field that begins on line 2"},
+        {"a,b\n1,x\"y\n", "t.csv, line 2: misplaced \""},
+        {"a,b\n1,\"x\"y\n", "t.csv, line 2: misplaced \""},
+        {"a,b\n1,\"x\n2,\"y\"\n", "t.csv, line 3: misplaced \" in the field that begins on line 2"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         mg_csv_table *table;
@@ -158,7 +158,7 @@ static void too_many_columns_are_refused(void **state) {
         mg_csv_free(table);
     }
     assert_int_equal(mg_csv_parse(&table, csv, 2 * N, "t.csv", false, &error), MG_ERR_FORMAT);
-    assert_says(error.message, "t.csv, line 1: a CSV file of at most 16384 columns is read");
+    assert_says(error.message, "t.csv, line 1: a CSV file may have at most 16384 columns");
     assert_int_equal(mg_csv_read_column(csv, 2 * N, "t.csv", "a", &text, &length, &rows, &error), MG_ERR_FORMAT);
     assert_says(error.message, "16384");
     csv[1] = '\n'; /* a row may have no more than its header either */

@@ -143,7 +143,7 @@ static void ids_alone_have_no_text(void **state) {
     assert_int_equal(mg_tokenizer_new(&t, MG_TOKENIZER_NONE, 50257, NULL, &error), MG_OK);
     assert_int_equal(mg_tokenizer_size(t), 50257);
     assert_int_equal(mg_tokenizer_token(t, 3).length, 0);
-    assert_refuses_text(t, "a", "without a tokenizer");
+    assert_refuses_text(t, "a", "no tokenizer");
     char *bytes;
     size_t length;
     assert_int_equal(mg_tokenizer_decode(t, (int[]){1}, 1, &bytes, &length, &error), MG_ERR_INPUT);
