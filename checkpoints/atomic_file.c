@@ -24,7 +24,7 @@ static mg_status failed(const char *path, const char *doing, mg_error *error) {
     return mg_error_set(error, MG_ERR_IO, "'%s' cannot be %s: %s", path, doing, strerror(errno));
 }
 
-/* The rename itself must survive a power cut. Some file systems cannot sync a folder: nothing to be done there. */
+/* The rename itself must survive a power cut. Some file systems cannot sync a folder; that cannot be helped. */
 static mg_status sync_folder(char *path, mg_error *error) {
     char *slash = strrchr(path, '/');
     if (slash) slash[slash == path ? 1 : 0] = '\0';
@@ -40,7 +40,7 @@ static mg_status sync_folder(char *path, mg_error *error) {
 static const char temporary_prefix[] = ".maskgrad-tmp-";
 
 char *mg_temporary_path(const char *path, mg_error *error) {
-    enum { LONGEST_NAME = 200 }; /* 255 is the most that file systems take */
+    enum { LONGEST_NAME = 200 }; /* file systems allow at most 255 */
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     size_t room = strlen(path) + sizeof temporary_prefix + 32;
     char *temporary = mg_alloc(room, 1, "a file name", error);
@@ -74,7 +74,8 @@ mg_status mg_atomic_file_commit(mg_atomic_file *file, mg_error *error) {
     int closed = close(file->fd);
     file->fd = -1;
     if (status == MG_OK && closed != 0) status = failed(file->path, "written", error);
-    if (status == MG_OK) status = mg_atomic_file_check(file->path, error); /* again: writing took its time */
+    if (status == MG_OK)
+        status = mg_atomic_file_check(file->path, error); /* again: it may have changed during writing */
     if (status == MG_OK && rename(file->temporary, file->path) != 0) status = failed(file->path, "written", error);
     if (status == MG_OK)
         status = sync_folder(file->temporary, error);
@@ -99,7 +100,7 @@ mg_status mg_atomic_text_begin(mg_atomic_text *text, const char *path, mg_error 
     snprintf(text->path, sizeof text->path, "%s", path);
     mg_status status = mg_atomic_file_begin(&text->file, text->path, error);
     if (status == MG_OK) {
-        int copy = dup(text->file.fd); /* fclose closes its own, the commit still needs one */
+        int copy = dup(text->file.fd); /* fclose closes its own; the commit still needs one */
         text->out = copy >= 0 ? fdopen(copy, "w") : NULL;
         if (text->out) return MG_OK;
         status = failed(path, "written", error);
@@ -114,7 +115,7 @@ mg_status mg_atomic_text_end(mg_atomic_text *text, mg_error *error) {
     bool lost = ferror(text->out) != 0;
     if (fclose(text->out) == 0 && !lost) return mg_atomic_file_commit(&text->file, error);
     mg_status status = mg_error_set(error, MG_ERR_IO, "'%s' cannot be written: %s", text->path,
-                                    errno ? strerror(errno) : "the disk took only a part");
+                                    errno ? strerror(errno) : "only a part reached the disk");
     mg_atomic_file_abandon(&text->file);
     return status;
 }

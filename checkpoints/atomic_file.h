@@ -1,4 +1,4 @@
-/* A file is replaced whole or not at all. */
+/* A file is replaced completely or not at all. */
 #ifndef MASKGRAD_ATOMIC_FILE_H
 #define MASKGRAD_ATOMIC_FILE_H
 
@@ -7,13 +7,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Whether something that is not a regular file stands at `path`: MG_ERR_IO then. Renaming over a device would remove
- * it. */
+/* MG_ERR_IO if there is something at `path` that is not a regular file: renaming over a device would remove it. */
 mg_status mg_atomic_file_check(const char *path, mg_error *error);
-/* Where what will be `path` is written: .maskgrad-tmp-PID-NAME in the same folder, a name that is nobody else's. Freed
- * with mg_free; NULL if memory runs out. */
+/* The name under which `path` is written first: .maskgrad-tmp-PID-NAME in the same folder, which no other process uses.
+ * Free with mg_free; NULL if memory runs out. */
 char *mg_temporary_path(const char *path, mg_error *error);
-/* Whether a file of this name is left over from a process that was killed. */
+/* Whether a file with this name is left over from a process that was killed. */
 bool mg_temporary_is_left_over(const char *name);
 
 typedef struct mg_atomic_file {
@@ -29,7 +28,7 @@ mg_status mg_atomic_file_begin(mg_atomic_file *file, const char *path, mg_error 
 mg_status mg_atomic_file_commit(mg_atomic_file *file, mg_error *error);
 void mg_atomic_file_abandon(mg_atomic_file *file);
 
-/* The same as a stream, for texts. One that was begun is ended, or abandoned. */
+/* The same as a stream, for texts. After begin, call end or abandon. */
 typedef struct mg_atomic_text {
     FILE *out; /* to print to */
     mg_atomic_file file;

@@ -1,5 +1,5 @@
 /* A model on disk: HDF5, documented in docs/checkpoint-format.md. Written to a temporary file, flushed, synced and
- * renamed, so that at any kill the old file or the new one is there, whole. */
+ * renamed: whenever the process is killed, either the old or the new file is there, complete. */
 #ifndef MASKGRAD_CHECKPOINT_H
 #define MASKGRAD_CHECKPOINT_H
 
@@ -30,13 +30,13 @@ typedef struct mg_checkpoint {
 } mg_checkpoint;
 
 /* Write it; nothing of `checkpoint` changes, and the same state gives the same bytes. Numbers go straight from the
- * model to the file; no copy of them is held. On failure the file that was at `path` is untouched and no temporary file
- * is left: MG_ERR_IO with the system's reason, MG_ERR_MEMORY, or MG_ERR_INPUT for a tokenizer of more tokens than the
- * model's vocabulary. */
+ * model to the file, without a copy. On failure the old file at `path` is untouched and no temporary file is left:
+ * MG_ERR_IO with the system's reason, MG_ERR_MEMORY, or MG_ERR_INPUT for a tokenizer with more tokens than the model's
+ * vocabulary. */
 MG_API mg_status mg_checkpoint_save(const char *path, const mg_checkpoint *checkpoint, mg_error *error);
-/* Read it: *checkpoint owns what it holds. `trainable`: with gradients and, if the file has it, the optimiser's state;
+/* Read it: *checkpoint owns what it holds. `trainable`: with gradients and, if the file has it, the optimizer's state;
  * otherwise adamw is NULL. A foreign, newer, truncated, half-written or damaged file, a missing dataset, a wrong shape,
- * an absurd size, an unknown tokenizer: each its own sentence (MG_ERR_FORMAT), and *checkpoint is empty. */
+ * an absurd size, an unknown tokenizer: each has its own sentence (MG_ERR_FORMAT), and *checkpoint is empty. */
 MG_API mg_status mg_checkpoint_load(const char *path, bool trainable, mg_checkpoint *checkpoint, mg_error *error);
 MG_API void mg_checkpoint_free(mg_checkpoint *checkpoint);
 
@@ -50,13 +50,14 @@ typedef struct mg_checkpoint_info {
     mg_gpt_config config;
     mg_train_state train;
     bool has_optimizer;
-    mg_adamw optimizer; /* its numbers, if it has one; m and v are NULL */
+    mg_adamw optimizer; /* its settings, if there is one; m and v are NULL */
     bool has_tokenizer;
     mg_tokenizer_kind tokenizer_kind;
 } mg_checkpoint_info;
-/* Reads and checks all but the datasets' content; the seal, if there is one, covers that too. Errors as of load. */
+/* Reads and checks everything but the datasets' content; the seal, if there is one, covers that too. Errors as for
+ * load. */
 mg_status mg_checkpoint_describe(const char *path, mg_checkpoint_info *info, mg_error *error);
-/* A checkpoint as users name it: its file, or the run folder it is in. `path` has room for the longer one. */
+/* A checkpoint as users name it: its file, or the run folder that it is in. `path` has room for the longer name. */
 void mg_checkpoint_path(const char *asked, char *path, size_t size);
 
 #endif

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- From the outside in: seal, format, configuration, shapes; only then is memory asked for. ---- */
+/* ---- From the outside in: seal, format, configuration, shapes; only then is memory allocated. ---- */
 
 static mg_status check_root(const mg_h5 *h5, mg_checkpoint_info *info) {
     char format[64];
@@ -19,11 +19,11 @@ static mg_status check_root(const mg_h5 *h5, mg_checkpoint_info *info) {
     bool has_format = false, has_complete = false;
     mg_status status = mg_h5_has_attribute(h5, "/", "format", &has_format);
     if (status == MG_OK && !has_format)
-        return mg_h5_error(h5, "is HDF5, but not a checkpoint of maskgrad: it has no root attribute 'format'");
+        return mg_h5_error(h5, "is HDF5, but not a maskgrad checkpoint: it has no root attribute 'format'");
     if (status == MG_OK) status = mg_h5_read_text(h5, "/", "format", format, sizeof format);
     if (status != MG_OK) return status;
     if (strcmp(format, MG_CHECKPOINT_FORMAT) != 0)
-        return mg_h5_error(h5, "is not a checkpoint of maskgrad: its format is '%s', not '%s'", format,
+        return mg_h5_error(h5, "is not a maskgrad checkpoint: its format is '%s', not '%s'", format,
                            MG_CHECKPOINT_FORMAT);
     status = mg_h5_read_int(h5, "/", "format_version", &version);
     if (status != MG_OK) return status;
@@ -51,9 +51,9 @@ static mg_status read_config(const mg_h5 *h5, mg_gpt_config *config) {
     status = mg_h5_count(h5, MG_MODEL_GROUP, &held);
     if (status != MG_OK) return status;
     if (held < 0) return mg_h5_error(h5, "the group %s is missing", MG_MODEL_GROUP);
-    /* Before anything is made for each layer: a number of layers that the file cannot hold. */
+    /* Refuse a number of layers that the file cannot hold before anything is allocated per layer. */
     if (config->n_layer > held)
-        return mg_h5_error(h5, "n_layer is %d, but %s holds %" PRId64 " parameters only", config->n_layer,
+        return mg_h5_error(h5, "n_layer is %d, but %s holds only %" PRId64 " parameters", config->n_layer,
                            MG_MODEL_GROUP, held);
     return MG_OK;
 }
@@ -139,14 +139,14 @@ static mg_status open_checkpoint(reader *r, const char *path, mg_error *error) {
     return status;
 }
 
-/* Whether all that was read is of one file: somebody may have written into it meanwhile. */
+/* Whether everything that was read is one state of the file: another process may have written to it meanwhile. */
 static mg_status check_unchanged(const reader *r) {
     struct stat now;
     const struct timespec *a = &r->before.st_mtim, *b = &now.st_mtim;
     if (fstat(r->fd, &now) == 0 && now.st_size == r->before.st_size && a->tv_sec == b->tv_sec &&
         a->tv_nsec == b->tv_nsec)
         return MG_OK;
-    return mg_error_set(r->error, MG_ERR_IO, "'%s' was changed while it was read: try again", r->path);
+    return mg_error_set(r->error, MG_ERR_IO, "'%s' changed while it was being read: try again", r->path);
 }
 
 mg_status mg_checkpoint_describe(const char *path, mg_checkpoint_info *info, mg_error *error) {

@@ -9,7 +9,7 @@ static mg_status write_optimizer(const mg_h5 *h5, const mg_checkpoint *c) {
     const mg_params *params = mg_gpt_params(c->gpt);
     mg_status status = mg_h5_write_group(h5, MG_OPTIMIZER_GROUP);
     if (status == MG_OK) status = mg_fields_write(h5, MG_OPTIMIZER_GROUP, mg_optimizer_fields, c->adamw);
-    /* For whoever reads the file: the rate of the next update. It follows from /train and is not read back. */
+    /* For human readers: the learning rate of the next update. It follows from /train and is not read back. */
     if (status == MG_OK)
         status = mg_h5_write_double(h5, MG_OPTIMIZER_GROUP, "lr", mg_lr_at(&c->train.schedule, c->adamw->step));
     if (status == MG_OK) status = mg_parameters_h5_write(h5, MG_FIRST_MOMENT_GROUP, params, c->adamw->m);
@@ -29,7 +29,7 @@ static mg_status write_all(const mg_h5 *h5, const mg_checkpoint *c) {
     if (status == MG_OK) status = mg_h5_write_group(h5, MG_TRAIN_GROUP);
     if (status == MG_OK) status = mg_fields_write(h5, MG_TRAIN_GROUP, mg_train_fields, &c->train);
     if (status == MG_OK && c->tokenizer) status = mg_tokenizer_h5_write(h5, c->tokenizer);
-    /* Last: a file without it is half a checkpoint. */
+    /* Last: a file without it is incomplete. */
     if (status == MG_OK) status = mg_h5_write_int(h5, "/", "complete", 1);
     return status;
 }
@@ -47,7 +47,7 @@ mg_status mg_checkpoint_save(const char *path, const mg_checkpoint *checkpoint, 
     int vocab_size = mg_gpt_get_config(checkpoint->gpt)->vocab_size;
     if (checkpoint->tokenizer && mg_tokenizer_size(checkpoint->tokenizer) > vocab_size)
         return mg_error_set(error, MG_ERR_INPUT,
-                            "'%s' is not written: the tokenizer has %d tokens, but the model's vocab_size is %d", path,
+                            "'%s' was not written: the tokenizer has %d tokens, but the model's vocab_size is %d", path,
                             mg_tokenizer_size(checkpoint->tokenizer), vocab_size);
     mg_atomic_file file;
     mg_status status = mg_atomic_file_begin(&file, path, error);

@@ -63,7 +63,7 @@ int64_t mg_field_int(const mg_field *field, const void *from) {
     case MG_FIELD_HASH:
     case MG_FIELD_DOUBLE: break;
     }
-    mg_fail(MG_FAILURE_BUG, __FILE__, __LINE__, "the field %s is no integer", field->name);
+    mg_fail(MG_FAILURE_BUG, __FILE__, __LINE__, "the field %s is not an integer", field->name);
 }
 
 mg_status mg_fields_write(const mg_h5 *h5, const char *object, const mg_field *fields, const void *from) {
@@ -80,7 +80,7 @@ mg_status mg_fields_write(const mg_h5 *h5, const char *object, const mg_field *f
     return status;
 }
 
-/* A number of the file into its member, if that can hold it. */
+/* Store a number from the file in its member, if that can hold it. */
 static mg_status take_int(const mg_h5 *h5, const char *object, const mg_field *field, int64_t value, void *member) {
     if (field->type == MG_FIELD_INT64) {
         *(int64_t *)member = value;

@@ -1,4 +1,4 @@
-/* The numbers of a checkpoint: one table for each struct says how a member is called in the file. Writing, reading and
+/* The numbers of a checkpoint: one table per struct gives the name of each member in the file. Writing, reading and
  * showing all walk the same table. */
 #ifndef MASKGRAD_FIELDS_H
 #define MASKGRAD_FIELDS_H
@@ -30,7 +30,7 @@ mg_status mg_fields_write(const struct mg_h5 *h5, const char *object, const mg_f
 /* A missing attribute, or a value that its member cannot hold, is an error. */
 mg_status mg_fields_read(const struct mg_h5 *h5, const char *object, const mg_field *fields, void *to);
 
-/* The value of an integer field as it stands in the file; UINT64, HASH and DOUBLE are not among them. */
+/* The value of an integer field as it is in the file; not for UINT64, HASH and DOUBLE. */
 int64_t mg_field_int(const mg_field *field, const void *from);
 
 #endif

@@ -24,7 +24,7 @@ static mg_status refuse(const reader *r, const char *format, ...) {
     return status;
 }
 
-/* NULL where the key is missing or null, which mean the same here. */
+/* NULL if the key is missing or null, which mean the same here. */
 static const json_t *get(const reader *r, const char *key) {
     const json_t *value = json_object_get(r->json, key);
     return json_is_null(value) ? NULL : value;
@@ -36,7 +36,7 @@ static mg_status read_size(const reader *r, const char *key, int *size) {
     if (!json_is_integer(value)) return refuse(r, "%s is not an integer", key);
     json_int_t number = json_integer_value(value);
     if (number < 1 || number > INT_MAX)
-        return refuse(r, "%s is %" JSON_INTEGER_FORMAT ", which is no possible size", key, number);
+        return refuse(r, "%s is %" JSON_INTEGER_FORMAT ", which is not a possible size", key, number);
     *size = (int)number;
     return MG_OK;
 }
@@ -57,11 +57,11 @@ static mg_status check_kind(const reader *r) {
     const json_t *type = get(r, "model_type"), *activation = get(r, "activation_function");
     if (!json_is_string(type)) return refuse(r, "model_type is missing: it should be \"gpt2\"");
     mg_status status = check_text(r, "model_type", json_string_value(type), "gpt2", "gpt2",
-                                  "only models of the type 'gpt2' can be imported");
+                                  "only models of type 'gpt2' can be imported");
     if (status != MG_OK || !activation) return status;
-    if (!json_is_string(activation)) return refuse(r, "activation_function is not a text");
+    if (!json_is_string(activation)) return refuse(r, "activation_function is not a string");
     return check_text(r, "activation_function", json_string_value(activation), "gelu_new", "gelu_pytorch_tanh",
-                      "this library has GPT-2's own alone, 'gelu_new': the tanh form of GELU");
+                      "this library only supports GPT-2's 'gelu_new', the tanh form of GELU");
 }
 
 static mg_status refuse_flag(const reader *r, const char *key, const char *why) {
@@ -102,7 +102,7 @@ static mg_status read_all(const reader *r, mg_gpt_config *config, bool *tied) {
     if (status == MG_OK) status = read_flag(r, "tie_word_embeddings", true, tied);
     if (status == MG_OK)
         status = refuse_flag(r, "scale_attn_by_inverse_layer_idx", "this library scales all layers' scores alike");
-    if (status == MG_OK) status = refuse_flag(r, "add_cross_attention", "this library has decoders alone");
+    if (status == MG_OK) status = refuse_flag(r, "add_cross_attention", "this library only supports decoders");
     mg_error why = {0};
     if (status == MG_OK && mg_gpt_config_check(config, &why) != MG_OK) status = refuse(r, "%s", why.message);
     return status == MG_OK ? check_inner(r, config) : status;

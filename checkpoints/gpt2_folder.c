@@ -29,12 +29,12 @@ static mg_status no_weights(const char *folder, mg_error *error) {
     mg_gpt2_path path;
     if (find(&path, folder, "model.safetensors.index.json"))
         return mg_error_set(error, MG_ERR_FORMAT,
-                            "'%s' holds a sharded model, cut into several files: only one model.safetensors can be "
+                            "'%s' holds a sharded model, split into several files: only one model.safetensors can be "
                             "imported",
                             folder);
     if (find(&path, folder, "pytorch_model.bin") || find(&path, folder, "pytorch_model.bin.index.json"))
         return mg_error_set(error, MG_ERR_FORMAT,
-                            "'%s' is a pickle, which is a program to be run: it is not read; get the same weights as "
+                            "'%s' is a pickle, which could run any program, so it is not read: get the same weights as "
                             "model.safetensors",
                             path.text);
     return mg_error_set(error, MG_ERR_FORMAT, "'%s' has neither model.safetensors nor tf_model.h5", folder);
@@ -44,7 +44,7 @@ mg_status mg_gpt2_folder_find(mg_gpt2_folder *found, const char *folder, mg_erro
     mg_status status = check_folder(folder, error);
     if (status != MG_OK) return status;
     if (!find(&found->config, folder, "config.json"))
-        return mg_error_set(error, MG_ERR_FORMAT, "'%s' has no config.json, which tells the model's sizes", folder);
+        return mg_error_set(error, MG_ERR_FORMAT, "'%s' has no config.json, which lists the model's sizes", folder);
     found->keras = false;
     if (!find(&found->weights, folder, "model.safetensors")) {
         found->keras = find(&found->weights, folder, "tf_model.h5");

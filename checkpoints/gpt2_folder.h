@@ -1,4 +1,4 @@
-/* The files of a GPT-2, as they are published, in one folder. */
+/* The files of a GPT-2 in one folder, as they are published. */
 #ifndef MASKGRAD_GPT2_FOLDER_H
 #define MASKGRAD_GPT2_FOLDER_H
 
@@ -17,8 +17,8 @@ typedef struct mg_gpt2_folder {
     mg_gpt2_path merges, vocab; /* may be missing; vocab.bpe and encoder.json are their older names */
 } mg_gpt2_folder;
 
-/* MG_ERR_IO for what is no folder; MG_ERR_FORMAT when the configuration or the weights are missing, or the weights are
- * there in another form only. */
+/* MG_ERR_IO if it is not a folder; MG_ERR_FORMAT if the configuration or the weights are missing, or the weights are
+ * only there in another form. */
 mg_status mg_gpt2_folder_find(mg_gpt2_folder *found, const char *folder, mg_error *error);
 
 #endif

@@ -21,7 +21,7 @@ typedef struct job {
     mg_weights weights;
     int n_specs;
     mg_param_spec *specs;
-    const mg_weight **match; /* for each spec, or NULL */
+    const mg_weight **match; /* per spec, or NULL */
     const mg_weight *head;   /* lm_head.weight, or NULL */
 } job;
 
@@ -54,7 +54,7 @@ static bool ends_with(const char *text, const char *end) {
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/* Some writers put the name of the part in front. */
+/* Some writers put the name of the part first. */
 static const char *bare_key(const mg_weight *weight) {
     static const char part[] = "transformer.";
     return starts_with(weight->key, part) ? weight->key + strlen(part) : weight->key;
@@ -89,14 +89,14 @@ static mg_status skip_or_refuse(job *j, const mg_weight *weight) {
         return MG_OK;
     }
     if (starts_with(key, "h.") && strtol(key + 2, NULL, 10) >= j->config.n_layer)
-        return mg_weights_error(&j->weights, "holds %s, but by config.json n_layer is %d", quoted(weight->name).text,
+        return mg_weights_error(&j->weights, "holds %s, but n_layer in config.json is %d", quoted(weight->name).text,
                                 j->config.n_layer);
     static const char *const ours[] = {"h.", "lm_head.", "ln_f.", "wte.", "wpe."};
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
         if (starts_with(key, ours[i]))
-            return mg_weights_error(&j->weights, "holds %s, which GPT-2 does not have: this is another architecture",
+            return mg_weights_error(&j->weights, "holds %s, which GPT-2 does not have: it is another architecture",
                                     quoted(weight->name).text);
-    tell(j, (mg_import_event){MG_IMPORT_SKIPPED, NULL, weight, "no part of the language model"});
+    tell(j, (mg_import_event){MG_IMPORT_SKIPPED, NULL, weight, "not part of the language model"});
     return MG_OK;
 }
 
@@ -121,7 +121,7 @@ static mg_status check_weight(const job *j, const mg_weight *weight, const mg_pa
         return mg_weights_error(&j->weights, "%s holds %s, but only F32, F16 and BF16 can be imported",
                                 quoted(weight->name).text, weight->type);
     if (fits(weight, spec)) return MG_OK;
-    return mg_weights_error(&j->weights, "%s has the shape %s, but by config.json it should be %s",
+    return mg_weights_error(&j->weights, "%s has the shape %s, but according to config.json it should be %s",
                             quoted(weight->name).text, mg_weight_shape(weight).text,
                             mg_dims(spec->ndim, spec->dim).text);
 }
@@ -135,11 +135,12 @@ static mg_status check_missing(const job *j) {
     }
     if (missing == 1) return mg_weights_error(&j->weights, "the tensor %s is missing", j->specs[first].name);
     if (missing > 1)
-        return mg_weights_error(&j->weights, "the tensor %s is missing, and %d more are", j->specs[first].name,
+        return mg_weights_error(&j->weights, "the tensor %s and %d more are missing", j->specs[first].name,
                                 missing - 1);
     if (j->head || j->tied) return MG_OK;
-    return mg_weights_error(&j->weights, "by config.json (tie_word_embeddings) the head is a matrix of its own, but "
-                                         "lm_head.weight is missing");
+    return mg_weights_error(&j->weights,
+                            "according to config.json (tie_word_embeddings) the head is a separate matrix, but "
+                            "lm_head.weight is missing");
 }
 
 static mg_status match(job *j) {
@@ -158,7 +159,8 @@ static mg_status match(job *j) {
 
 /* ---- Numbers ---- */
 
-/* The head is the token embedding here, so a matrix of its own must equal it; compared in parts, not held twice. */
+/* The head is the token embedding here, so a separate matrix must equal it; compared in parts, without a second copy.
+ */
 static mg_status check_head(const job *j, const mg_real *wte) {
     enum { PART = 1 << 18 };
     ptrdiff_t V = j->config.vocab_size, C = j->config.n_embd, rows = PART / C + 1;
@@ -193,8 +195,8 @@ static mg_status check_finite(const job *j, const mg_params *params) {
     if (affected == 0 || j->options->allow_nan) return MG_OK;
     char more[64] = "";
     if (affected > 1) snprintf(more, sizeof more, ", and %d more tensors hold some", affected - 1);
-    return mg_weights_error(&j->weights, "%s holds %td %s NaN or infinite%s: --allow-nan imports them all the same",
-                            first, first_count, first_count == 1 ? "number that is" : "numbers that are", more);
+    return mg_weights_error(&j->weights, "%s holds %td %s NaN or infinite%s: --allow-nan imports them anyway", first,
+                            first_count, first_count == 1 ? "number that is" : "numbers that are", more);
 }
 
 static mg_status read_numbers(const job *j, mg_gpt *gpt) {
@@ -215,7 +217,7 @@ static mg_status read_merges(const job *j, mg_tokenizer **tokenizer) {
     int size = mg_tokenizer_size(*tokenizer), V = j->config.vocab_size;
     if (size > V)
         return mg_error_set(j->error, MG_ERR_FORMAT,
-                            "'%s' makes %d tokens, but by config.json vocab_size is %d: they belong to different "
+                            "'%s' makes %d tokens, but vocab_size in config.json is %d: they belong to different "
                             "models",
                             folder->merges.text, size, V);
     if (size < V)

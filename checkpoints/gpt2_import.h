@@ -7,7 +7,7 @@
 
 typedef enum mg_import_fate {
     MG_IMPORT_MATCHED,
-    MG_IMPORT_SKIPPED, /* a tensor that the model has no use for; `text` says why */
+    MG_IMPORT_SKIPPED, /* a tensor that the model does not need; `text` says why */
     MG_IMPORT_MISSING,
     MG_IMPORT_NOTICE /* something else worth knowing, in `text` */
 } mg_import_fate;
@@ -20,27 +20,27 @@ typedef struct mg_import_event {
 } mg_import_event;
 
 typedef struct mg_import_options {
-    bool allow_nan; /* also take numbers that are NaN or infinite */
+    bool allow_nan; /* also accept numbers that are NaN or infinite */
     void (*tell)(const mg_import_event *event, void *user);
     void *user;
 } mg_import_options;
 
-/* Read the folder. *checkpoint (weights and tokenizer, of the kind NONE without merges) is the caller's. The numbers go
- * straight into the model's parameters. Every parameter must be there once, in its shape; on failure *checkpoint is
- * empty and the error names the file and the tensor. */
+/* Read the folder. The caller owns *checkpoint (weights and tokenizer, of kind NONE without merges). The numbers go
+ * straight into the model's parameters. Every parameter must be there exactly once, in its shape; on failure
+ * *checkpoint is empty and the error names the file and the tensor. */
 MG_API mg_status mg_gpt2_import(const char *folder, const mg_import_options *options, mg_checkpoint *checkpoint,
                                 mg_error *error);
 
 /* ---- Not installed: between maskgrad's own files ---- */
-/* What a model computes, in short: a matrix read transposed, or a layer out of place, passes every check of shapes and
+/* A summary of what a model computes: a transposed matrix, or a layer out of place, passes every check of shapes but
  * shows here. */
 enum { MG_FINGERPRINT_IDS = 8, MG_FINGERPRINT_LOGITS = 4 };
 
 typedef struct mg_fingerprint {
     int n_ids, ids[MG_FINGERPRINT_IDS]; /* the prompt */
-    uint64_t hash;                      /* FNV-1a of the bits of all logits; of one build and one BLAS kernel */
+    uint64_t hash; /* FNV-1a of the bits of all logits; specific to one build and one BLAS kernel */
     int n_logits;
-    double logits[MG_FINGERPRINT_LOGITS]; /* of the first ids, behind the whole prompt */
+    double logits[MG_FINGERPRINT_LOGITS]; /* of the first ids, after the whole prompt */
 } mg_fingerprint;
 mg_status mg_gpt_fingerprint(mg_gpt *gpt, mg_fingerprint *fingerprint, mg_error *error);
 

@@ -40,8 +40,7 @@ mg_status mg_h5_failed(const mg_h5 *h5, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    if (why.no_memory)
-        return mg_error_set(h5->error, MG_ERR_MEMORY, "'%s': %s: there is not enough memory for it", h5->path, what);
+    if (why.no_memory) return mg_error_set(h5->error, MG_ERR_MEMORY, "'%s': %s: not enough memory", h5->path, what);
     return mg_h5_error(h5, "%s (%s)", what, why.text);
 }
 
@@ -56,8 +55,8 @@ hid_t mg_h5_memory_type(mg_h5_type type) {
 
 /* ---- Files ---- */
 
-/* While a file is open, HDF5 prints nothing and loads no plugin: a filter that it does not know would have it load
- * every library of HDF5_PLUGIN_PATH. */
+/* While a file is open, HDF5 prints nothing and loads no plugin: a filter that it does not know would make it load
+ * every library in HDF5_PLUGIN_PATH. */
 static void quiet(mg_h5 *h5) {
     h5->is_quiet = true;
     H5Eget_auto2(H5E_DEFAULT, &h5->report, &h5->report_to);
@@ -76,12 +75,12 @@ static hid_t access_properties(mg_h5 *h5, H5F_libver_t newest) {
     return H5I_INVALID_HID;
 }
 
-/* Order of creation is kept, so that h5py lists the parameters as the model has them. */
+/* Links keep their order of creation, so h5py lists the parameters in the model's order. */
 static herr_t keep_order(hid_t group) {
     return H5Pset_link_creation_order(group, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED);
 }
 
-/* What HDF5 is told instead of a name: only the driver knows the file. */
+/* The name given to HDF5: only the driver knows the file. */
 static const char no_name[] = "/";
 
 mg_status mg_h5_create(mg_h5 *h5, const char *path, int fd, size_t user_block, mg_error *error) {
@@ -126,7 +125,7 @@ mg_status mg_h5_open_here(mg_h5 *h5) {
     return status;
 }
 
-/* Others of HDF5's programs lock what they write. A file system without locks is no reason to refuse. */
+/* Other programs that use HDF5 lock what they write. A file system without locks is not a reason to refuse. */
 static mg_status check_unlocked(const mg_h5 *h5) {
     if (flock(h5->driver.fd, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK) return MG_OK;
     return mg_error_set(h5->error, MG_ERR_IO, "'%s' is being written by another program: try again when it is done",
@@ -145,7 +144,7 @@ void mg_h5_close(mg_h5 *h5) {
     if (h5->file >= 0) H5Fclose(h5->file);
     h5->file = H5I_INVALID_HID;
     if (!h5->is_quiet) return;
-    H5garbage_collect(); /* its free lists: some megabytes after a large checkpoint */
+    H5garbage_collect(); /* its free lists: several megabytes after a large checkpoint */
     H5Eset_auto2(H5E_DEFAULT, h5->report, h5->report_to);
     H5PLset_loading_state(h5->plugins);
     h5->is_quiet = false;

@@ -1,5 +1,5 @@
-/* The little of HDF5 that a checkpoint needs, with our errors. Objects are named by their path in the file, so that no
- * identifier outlives a call. Nothing that a file says about itself is believed: type, rank and sizes are compared with
+/* The part of HDF5 that a checkpoint needs, with our errors. Objects are named by their path in the file, so that no
+ * identifier outlives a call. Nothing that a file says about itself is trusted: type, rank and sizes are compared with
  * what the caller expects before anything is read. With mg_set_file_guard, HDF5 reads in a child process. */
 #ifndef MASKGRAD_H5_H
 #define MASKGRAD_H5_H
@@ -11,13 +11,13 @@
 
 typedef struct mg_h5_child mg_h5_child;
 
-/* Not to be copied while it is open. */
+/* Do not copy it while it is open. */
 typedef struct mg_h5 {
     const char *path; /* for messages */
     mg_error *error;
     mg_h5_driver driver;
     hid_t file;
-    mg_h5_child *child; /* who reads the file, or NULL: this process */
+    mg_h5_child *child; /* reads the file; NULL: this process does */
     bool is_quiet;      /* the next three hold what the caller had */
     unsigned plugins;
     H5E_auto2_t report;
@@ -31,15 +31,15 @@ typedef enum mg_h5_type {
     MG_H5_INT64
 } mg_h5_type;
 
-/* A new file, written to `fd` (empty, open for reading and writing, and the caller's) as it grows; HDF5 leaves the
- * first `user_block` bytes (512, 1024, ...) alone. `path` only serves messages. */
+/* A new file, written to the caller's `fd` (empty, open for reading and writing) as it grows; HDF5 does not touch the
+ * first `user_block` bytes (512, 1024, ...). `path` is only for messages. */
 mg_status mg_h5_create(mg_h5 *h5, const char *path, int fd, size_t user_block, mg_error *error);
 /* Close it. MG_ERR_IO with the system's reason if any write failed. */
 mg_status mg_h5_finish(mg_h5 *h5);
 /* MG_ERR_IO if a write failed so far. */
 mg_status mg_h5_check_written(const mg_h5 *h5);
-/* Open for reading what `fd`, which stays the caller's, holds now: `bytes` of it. MG_ERR_FORMAT for what is not HDF5 or
- * cut short, MG_ERR_IO for what another program writes to. */
+/* Open the `bytes` that the caller's `fd` holds now for reading. MG_ERR_FORMAT if it is not HDF5 or is truncated,
+ * MG_ERR_IO if another program is writing to it. */
 mg_status mg_h5_open(mg_h5 *h5, const char *path, int fd, size_t bytes, mg_error *error);
 void mg_h5_close(mg_h5 *h5); /* also after a failure of the calls above, and more than once */
 
@@ -67,7 +67,7 @@ typedef struct mg_h5_number {
     void *to; /* an int64_t, uint64_t or double */
 } mg_h5_number;
 enum { MG_H5_AT_ONCE = 32 }; /* what is asked for together costs one switch between processes */
-/* At most MG_H5_AT_ONCE. */
+/* n is at most MG_H5_AT_ONCE. */
 mg_status mg_h5_read_numbers(const mg_h5 *h5, const char *object, int n, const mg_h5_number *numbers);
 mg_status mg_h5_read_int(const mg_h5 *h5, const char *object, const char *name, int64_t *value);
 /* Cut to size − 1 bytes if longer. */
@@ -83,8 +83,8 @@ typedef struct mg_h5_data {
 } mg_h5_data;
 mg_status mg_h5_read_data(const mg_h5 *h5, int n, const mg_h5_data *data);
 
-/* Of a file that another program wrote: the paths of all datasets that hard links reach, each with a 0 behind it, in
- * `paths` of `size` bytes; *length is how many of these are used. */
+/* In a file that another program wrote: the paths of all datasets that hard links reach, each ending in a 0, in `paths`
+ * of `size` bytes; *length is how many of these are used. */
 mg_status mg_h5_list_data(const mg_h5 *h5, char *paths, size_t size, size_t *length);
 /* What such a dataset holds ("F32", "F16", "F64", or words for a message), its rank and the first MG_MAX_DIM of its
  * dimensions, without reading it. */

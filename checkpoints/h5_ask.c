@@ -1,4 +1,4 @@
-/* Reading, as others call it: each call is a question, which this process or its child answers. */
+/* The reading functions: each call is a question, which this process or its child answers. */
 #include "h5_internal.h"
 
 #include <stdio.h>
@@ -138,7 +138,7 @@ mg_status mg_h5_list_data(const mg_h5 *h5, char *paths, size_t size, size_t *len
     *length = 0;
     mg_status status = ask_all(h5, 1, &(mg_h5_call){question, paths, size, length});
     if (status == MG_OK && *length > 0 && paths[*length - 1] != '\0')
-        status = mg_h5_error(h5, "is damaged: the names of its datasets have no end");
+        status = mg_h5_error(h5, "is damaged: the list of its datasets is not terminated");
     return status;
 }
 

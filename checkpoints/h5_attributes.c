@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* H5Lexists fails when a group on the way is missing: each level is asked. Only hard links count, since a soft or an
- * external one could lead anywhere. */
+/* H5Lexists fails when a group on the way is missing, so each level is checked. Only hard links count, since a soft or
+ * an external one could lead anywhere. */
 bool mg_h5_is_there(const mg_h5 *h5, const char *object) {
     char prefix[sizeof((mg_h5_question *)0)->object];
     for (const char *slash = object; slash; slash = strchr(slash + 1, '/')) {
@@ -74,7 +74,7 @@ static mg_status end_attribute(const mg_h5 *h5, const mg_h5_question *q, herr_t 
 
 mg_status mg_h5_reply_number(const mg_h5 *h5, const mg_h5_question *q, mg_h5_answer *answer) {
     bool real = q->number == MG_H5_DOUBLE;
-    uint64_t value = 0; /* or what has as many bytes */
+    uint64_t value = 0; /* or another type of the same size */
     hid_t type, attribute,
         memory = real                     ? H5T_NATIVE_DOUBLE
                  : q->number == MG_H5_INT ? H5T_NATIVE_INT64

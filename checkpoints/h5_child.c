@@ -18,9 +18,9 @@
 #include <unistd.h>
 
 enum {
-    MEMORY = 1 << 30,             /* bytes a child may take */
+    MEMORY = 1 << 30,             /* bytes that a child may use */
     LEAST_SECONDS = 5,            /* of processor time, */
-    BYTES_PER_SECOND = 1 << 24,   /* and one more for so many bytes of the file */
+    BYTES_PER_SECOND = 1 << 24,   /* plus one per this many bytes of the file */
     PATIENCE = 600,               /* seconds without a byte of an answer, whatever it waits for */
     FRAME_BYTES = (1 << 16) - 256 /* a piece of an answer */
 };
@@ -29,7 +29,7 @@ struct mg_h5_child {
     pid_t pid;
     int socket;
     unsigned seconds;
-    mg_error end; /* why it answers no more; MG_OK while it does */
+    mg_error end; /* why it no longer answers; MG_OK while it does */
 };
 
 /* An answer is frames: bytes with MG_OK, and a last one of no bytes; or a status with its message. */
@@ -56,10 +56,10 @@ static MG_NORETURN void give_up(mg_failure kind, const char *message, void *user
     (void)kind;
     (void)message;
     (void)user;
-    _exit(EXIT_FAILURE); /* nothing of the parent's is flushed or cleaned up twice */
+    _exit(EXIT_FAILURE); /* nothing of the parent is flushed or cleaned up twice */
 }
 
-/* The socket is 1, the file is 3; what the C library says of a broken heap is not seen. */
+/* The socket is 1, the file is 3; what the C library prints about a corrupted heap is discarded. */
 static void keep_descriptors(int socket, int file) {
     int null = open("/dev/null", O_RDWR | O_NOCTTY);
     int high_socket = fcntl(socket, F_DUPFD, 10), high_file = fcntl(file, F_DUPFD, 10);
@@ -69,7 +69,7 @@ static void keep_descriptors(int socket, int file) {
     dup2(high_file, FILE_DESCRIPTOR);
 }
 
-/* A fault ends the child; what a user types, or who ends the parent, does not: it ends with its parent. */
+/* A fault ends the child; Ctrl-C, or a signal meant for the parent, does not: the child ends with its parent. */
 static void reset_signals(void) {
     static const int faults[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGPIPE, SIGSEGV, SIGTRAP, SIGXCPU, SIGSYS};
     static const int others[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGALRM};
@@ -121,7 +121,7 @@ static void finish_answer(mail *m, mg_status status, const mg_error *error) {
     post(m, status, error->message, status == MG_OK ? 0 : strlen(error->message));
 }
 
-/* The next question; what was answered is sent before waiting for one. NULL: there is nobody left to ask. */
+/* The next question; pending answers are sent before waiting for one. NULL: the parent is gone. */
 static const mg_h5_question *next_question(mail *m) {
     static mg_h5_question inbox[MG_H5_AT_ONCE];
     static size_t read_bytes, used; /* of the inbox; used is a whole number of questions */
@@ -161,7 +161,7 @@ static mg_status lost(const mg_h5 *h5) {
     return mg_error_set(h5->error, h5->child->end.status, "%s", h5->child->end.message);
 }
 
-/* Its exit status; -1 if somebody else took it. Who closed the socket has ended, or is about to. */
+/* Its exit status; -1 if other code reaped it. A child that closed the socket has ended, or is about to. */
 static int wait_for_end(pid_t pid) {
     const struct timespec millisecond = {0, 1000000};
     int status;
@@ -175,7 +175,7 @@ static int wait_for_end(pid_t pid) {
     return waitpid(pid, &status, 0) == pid ? status : -1;
 }
 
-/* The child is gone: say of what, and at which object. */
+/* The child has ended: say why, and at which object. */
 static mg_status bury(const mg_h5 *h5, const char *object) {
     mg_h5_child *child = h5->child;
     int status = wait_for_end(child->pid), signal = status != -1 && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
@@ -183,7 +183,7 @@ static mg_status bury(const mg_h5 *h5, const char *object) {
     child->pid = -1;
     mg_h5 mine = {.path = h5->path, .error = &child->end};
     if (signal == SIGXCPU)
-        mg_h5_error(&mine, "is damaged: HDF5 read for %u seconds at %s and came to no end", child->seconds, at);
+        mg_h5_error(&mine, "is damaged: HDF5 did not finish reading %s within %u seconds", at, child->seconds);
     else if (signal == SIGKILL)
         mg_error_set(&child->end, MG_ERR_MEMORY, "'%s' cannot be read: the system ended the process that read it at %s",
                      h5->path, at);
@@ -194,7 +194,7 @@ static mg_status bury(const mg_h5 *h5, const char *object) {
     return lost(h5);
 }
 
-/* It is alive, but talks nonsense or not at all. */
+/* It is alive, but sends nonsense or nothing. */
 static mg_status dismiss(const mg_h5 *h5, const char *why) {
     mg_h5_child *child = h5->child;
     kill(child->pid, SIGKILL);
@@ -204,7 +204,7 @@ static mg_status dismiss(const mg_h5 *h5, const char *why) {
     return lost(h5);
 }
 
-/* 1: all there; 0: the other end is closed; -1: no byte for too long. */
+/* 1: complete; 0: the other end is closed; -1: no byte for too long. */
 static int receive(int socket, void *to, size_t n) {
     for (size_t got = 0; got < n;) {
         ssize_t more = recv(socket, (char *)to + got, n - got, 0);
@@ -217,7 +217,7 @@ static int receive(int socket, void *to, size_t n) {
 }
 
 static mg_status dismiss_nonsense(const mg_h5 *h5) {
-    return dismiss(h5, "the process that reads it sends what it should not");
+    return dismiss(h5, "the process that reads it sent an invalid answer");
 }
 
 /* The next bytes of an answer to a question about `object`. */
@@ -226,7 +226,7 @@ static mg_status receive_bytes(const mg_h5 *h5, const char *object, void *to, si
     return got == 1 ? MG_OK : got == 0 ? bury(h5, object) : dismiss(h5, "the process that reads it does not answer");
 }
 
-/* The sentence of an error that the child met. */
+/* The message of an error in the child. */
 static mg_status receive_error(const mg_h5 *h5, const char *object, const frame *f) {
     char text[sizeof h5->error->message];
     if (f->status < MG_OK || f->status > MG_ERR_STATE || f->bytes >= sizeof text) return dismiss_nonsense(h5);
@@ -296,8 +296,8 @@ mg_status mg_h5_child_start(mg_h5 *h5) {
         errno = reason;
     }
     if (child->pid < 0) {
-        mg_error_set(&child->end, MG_ERR_IO, "'%s' cannot be read: there is no process to read it in: %s", h5->path,
-                     strerror(errno));
+        mg_error_set(&child->end, MG_ERR_IO, "'%s' cannot be read: no process could be started to read it: %s",
+                     h5->path, strerror(errno));
         return lost(h5);
     }
     setsockopt(child->socket, SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){.tv_sec = PATIENCE}, sizeof(struct timeval));

@@ -75,7 +75,7 @@ mg_status mg_h5_reply_length(const mg_h5 *h5, const mg_h5_question *q, mg_h5_ans
 
 /* ---- Content ---- */
 
-/* How many rows are read at once: whole chunks, so that none is read twice, of some MB. 0: one row is too long. */
+/* How many rows are read at once: a few MB of whole chunks, so that none is read twice. 0: one row is too long. */
 static hsize_t rows_at_once(hid_t set, hsize_t row_bytes) {
     enum { USUAL = 1 << 20, MOST = 1 << 28 };
     hsize_t chunk[H5S_MAX_RANK] = {1};
@@ -107,14 +107,14 @@ static mg_status read_block(const mg_h5 *h5, const mg_h5_question *q, hid_t set,
     return status;
 }
 
-/* The rows that are asked for, some at a time. */
+/* The requested rows, some at a time. */
 static mg_status give_rows(const mg_h5 *h5, const mg_h5_question *q, hid_t set, mg_h5_answer *answer) {
     if (q->ndim < 1 || q->begin < 0 || q->end <= q->begin || q->end > q->dim[0])
         return mg_h5_error(h5, "the dataset %s has no rows %td to %td", q->object, q->begin, q->end);
     hsize_t begin = (hsize_t)q->begin, end = (hsize_t)q->end, row_bytes = H5Tget_size(mg_h5_memory_type(q->type));
     for (int i = 1; i < q->ndim; i++) row_bytes *= (hsize_t)q->dim[i]; /* stored, so it does not overflow */
     hsize_t step = rows_at_once(set, row_bytes);
-    if (step == 0) return mg_h5_error(h5, "the dataset %s has rows too long to be read", q->object);
+    if (step == 0) return mg_h5_error(h5, "the dataset %s has rows that are too long to read", q->object);
     if (step > end - begin) step = end - begin;
     void *block = mg_alloc((size_t)step, (size_t)row_bytes, "a part of a dataset", h5->error);
     mg_status status = block ? MG_OK : MG_ERR_MEMORY;
@@ -190,7 +190,7 @@ typedef struct walk {
     mg_status status;
 } walk;
 
-/* Called once for each object that hard links reach. HDF5 takes cubic time for groups in groups in groups. */
+/* Called once per object that hard links reach. HDF5 takes cubic time for nested groups. */
 static herr_t visit(hid_t file, const char *name, const H5O_info_t *info, void *user) {
     enum { DEEPEST = 16 };
     (void)file;

@@ -27,7 +27,7 @@ static herr_t close_file(H5FD_t *file) {
     return 0;
 }
 
-/* As of HDF5's own driver for memory. */
+/* As in HDF5's own memory driver. */
 static herr_t query(const H5FD_t *file, unsigned long *flags) {
     (void)file;
     *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
@@ -51,7 +51,7 @@ static haddr_t get_end(const H5FD_t *file, H5FD_mem_t type) {
     return driver_of_const(file)->end;
 }
 
-/* What is not there, or not yet, is zero, as of HDF5's own driver for files. */
+/* What is not there, or not yet, is zero, as in HDF5's own file driver. */
 static herr_t read_at(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size, void *buffer) {
     (void)type;
     (void)transfer;
@@ -124,8 +124,8 @@ static const H5FD_class_t driver_class = {
 };
 
 herr_t mg_h5_driver_use(hid_t access, mg_h5_driver *driver) {
-    /* Registered once, for the program's life: a driver whose last file closes after it was unregistered is read by
-     * HDF5 1.10.8 when it is already freed. */
+    /* Registered once, for the program's life: if a driver is unregistered before its last file closes, HDF5 1.10.8
+     * reads it after it is freed. */
     static hid_t registered = H5I_INVALID_HID;
     if (registered < 0 || H5Iget_type(registered) != H5I_VFL) registered = H5FDregister(&driver_class);
     return H5Pset_driver(access, registered, &driver);

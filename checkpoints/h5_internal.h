@@ -1,4 +1,4 @@
-/* Between the files of the HDF5 wrapper. */
+/* Shared by the files of the HDF5 wrapper. */
 #ifndef MASKGRAD_H5_INTERNAL_H
 #define MASKGRAD_H5_INTERNAL_H
 
@@ -6,7 +6,7 @@
 
 hid_t mg_h5_disk_type(mg_h5_type type);
 hid_t mg_h5_memory_type(mg_h5_type type);
-/* Why the last call of HDF5's failed: its innermost reason. */
+/* Why the last HDF5 call failed: the innermost reason. */
 typedef struct mg_h5_reason {
     char text[256];
     bool no_memory;
@@ -18,8 +18,8 @@ mg_status mg_h5_failed(const mg_h5 *h5, const char *format, ...) MG_PRINTF(2, 3)
 /* Open, in this process, the file that h5->driver leads to. */
 mg_status mg_h5_open_here(mg_h5 *h5);
 
-/* Reading is questions and answers, so that another process can have the file open: the same function answers there,
- * and an answer is bytes. */
+/* Reading works by questions and answers, so that another process can have the file open: the same function answers
+ * there, and an answer is bytes. */
 typedef struct mg_h5_answer mg_h5_answer;
 struct mg_h5_answer {
     /* Take the next bytes of the answer. */
@@ -39,14 +39,14 @@ struct mg_h5_question {
     ptrdiff_t dim[MG_MAX_DIM], begin, end;
 };
 
-/* A question, and where its answer of exactly, or with `length` at most, `size` bytes goes. */
+/* A question, and where its answer goes: exactly `size` bytes, or at most `size` if `length` is not NULL. */
 typedef struct mg_h5_call {
     mg_h5_question question;
     void *to;
     size_t size;
     size_t *length; /* or NULL */
 } mg_h5_call;
-/* An answer that came: whether it is as long as it should be. */
+/* Whether a received answer is as long as it should be. */
 mg_status mg_h5_check_length(const mg_h5 *h5, const mg_h5_call *call, size_t length);
 
 /* The replies: h5_attributes.c, h5_datasets.c. */
@@ -72,12 +72,12 @@ extern const char *const mg_h5_type_names[MG_H5_TYPE_NAMES];
 
 /* Whether an object is there, by hard links only. */
 bool mg_h5_is_there(const mg_h5 *h5, const char *object);
-/* Whether all of a dataset is stored in this file, in a way that is read here: see docs/hostile-files.md. */
+/* Whether all of a dataset is stored in this file, in a supported way: see docs/hostile-files.md. */
 mg_status mg_h5_check_storage(const mg_h5 *h5, const char *object, hid_t set);
 
-/* Whether others are to read for us: guard.h. */
+/* Whether a child process reads for us: guard.h. */
 bool mg_file_guard(void);
-/* h5_child.c: a process that reads h5's file and answers. The first sentence of its life is the opening's. */
+/* h5_child.c: a process that reads h5's file and answers. Its first answer is the result of opening the file. */
 mg_status mg_h5_child_start(mg_h5 *h5);
 /* At most MG_H5_AT_ONCE: all questions go out, which a socket's buffer holds, before the first answer is waited for. */
 mg_status mg_h5_child_ask(const mg_h5 *h5, int n, const mg_h5_call *calls);

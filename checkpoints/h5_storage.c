@@ -1,5 +1,5 @@
-/* Where a dataset's numbers lie. A chunk that is missing, or that a damaged index no longer finds, would read as zeros;
- * a shape alone can claim more than any machine holds; a filter decides how much memory a few bytes become. */
+/* Where a dataset's numbers are stored. A chunk that is missing, or that a damaged index no longer finds, would read as
+ * zeros; a shape can claim more than any machine holds; a filter decides how much memory a few bytes become. */
 #include "h5_internal.h"
 
 #include "heap.h"
@@ -11,7 +11,7 @@
 enum {
     MOST_CHUNKS = 1 << 14,
     LARGEST_CHUNK = 1 << 28, /* bytes, inflated */
-    LARGEST_RATIO = 1032,    /* of what deflate inflates to what it was: the format allows no more */
+    LARGEST_RATIO = 1032,    /* of inflated to deflated size: the format allows no more */
     CHECKSUM_BYTES = 4
 };
 
@@ -73,7 +73,7 @@ static mg_status read_chunking(const mg_h5 *h5, const char *object, hid_t set, h
     }
     if (stored != c->n) return mg_h5_error(h5, "the dataset %s is incomplete: not all of it was written", object);
     if (c->n > MOST_CHUNKS)
-        return mg_h5_error(h5, "the dataset %s has %" PRIu64 " chunks, and %d are the most", object, (uint64_t)c->n,
+        return mg_h5_error(h5, "the dataset %s has %" PRIu64 " chunks; the limit is %d", object, (uint64_t)c->n,
                            MOST_CHUNKS);
     return MG_OK;
 }
@@ -87,8 +87,8 @@ static int by_address(const void *a, const void *b) {
     return s->begin < t->begin ? -1 : s->begin > t->begin;
 }
 
-/* Without deflate, the number of bytes is known; with it, what they can become at most. HDF5 reads past the end of what
- * is shorter. */
+/* Without deflate, the number of bytes is known; with it, the most that they can become. HDF5 reads past the end of a
+ * shorter chunk. */
 static bool has_right_size(const chunked *c, unsigned mask, hsize_t stored) {
     hsize_t checksum = c->checksum >= 0 ? CHECKSUM_BYTES : 0;
     if (c->checksum >= 0 && (mask >> c->checksum & 1)) return false; /* the filter was left out */
@@ -96,7 +96,7 @@ static bool has_right_size(const chunked *c, unsigned mask, hsize_t stored) {
     return stored > 0 && c->chunk_bytes / LARGEST_RATIO <= stored;
 }
 
-/* Where the chunk stands, counted in the order of the rows; n if it stands nowhere. */
+/* The chunk's place, counted in the order of the rows; n if it has none. */
 static hsize_t place_of(const chunked *c, const hsize_t *offset) {
     hsize_t place = 0;
     for (int i = 0; i < c->rank; i++) {
@@ -106,7 +106,7 @@ static hsize_t place_of(const chunked *c, const hsize_t *offset) {
     return place;
 }
 
-/* Chunk number i of the index: of the right size, in the file, at a place of its own, and found there. */
+/* Chunk number i of the index: has the right size, is in the file, has its own place, and is found there. */
 static bool is_chunk_right(const mg_h5 *h5, hid_t set, hid_t space, const chunked *c, hsize_t i, bool *taken,
                            extent *where) {
     hsize_t offset[H5S_MAX_RANK], stored = 0, found = 0;
@@ -142,7 +142,7 @@ static mg_status check_chunks(const mg_h5 *h5, const char *object, hid_t set, hi
     if (!taken || !extents)
         status = MG_ERR_MEMORY;
     else if (!are_chunks_right(h5, set, &c, taken, extents))
-        status = mg_h5_error(h5, "the dataset %s is damaged: the index of its chunks is not right", object);
+        status = mg_h5_error(h5, "the dataset %s is damaged: the index of its chunks is wrong", object);
     mg_free(extents);
     mg_free(taken);
     return status;

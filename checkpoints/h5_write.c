@@ -4,7 +4,7 @@
 
 mg_status mg_h5_write_group(const mg_h5 *h5, const char *object) {
     hid_t properties = H5Pcreate(H5P_GROUP_CREATE);
-    /* Attributes stay in the object's header, and no times: the same state gives the same bytes. */
+    /* Attributes are in the object's header, without timestamps: the same state gives the same bytes. */
     herr_t set = H5Pset_link_creation_order(properties, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED);
     if (set >= 0) set = H5Pset_attr_phase_change(properties, 64, 32);
     if (set >= 0) set = H5Pset_obj_track_times(properties, false);
@@ -57,7 +57,7 @@ static hid_t data_properties(int ndim, const hsize_t *dim, size_t element_bytes)
     for (int i = 1; i < ndim; i++) row_bytes *= dim[i];
     hsize_t rows = row_bytes < CHUNK_BYTES ? CHUNK_BYTES / row_bytes : 1;
     memcpy(chunk, dim, (size_t)ndim * sizeof *chunk);
-    /* As few chunks as that allows, all alike: a last one that is nearly empty would still take its full room. */
+    /* As few chunks as that allows, all of one size: a nearly empty last one would still take its full room. */
     hsize_t chunks = (dim[0] + rows - 1) / rows;
     chunk[0] = (dim[0] + chunks - 1) / chunks;
     hid_t properties = H5Pcreate(H5P_DATASET_CREATE);

@@ -26,7 +26,7 @@ static mg_status parse(const char *path, const char *text, size_t length, json_t
     *json = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why);
     if (*json) return MG_OK;
     if (json_error_code(&why) == json_error_out_of_memory)
-        return mg_error_set(error, MG_ERR_MEMORY, "'%s': there is not enough memory for its JSON", path);
+        return mg_error_set(error, MG_ERR_MEMORY, "'%s': not enough memory for its JSON", path);
     return mg_error_set(error, MG_ERR_FORMAT, "'%s': line %d, column %d: %s", path, why.line, why.column, why.text);
 }
 
@@ -35,7 +35,7 @@ static mg_status read_open(int fd, size_t bytes, const char *path, size_t most, 
     if (status != MG_OK) return status;
     if (bytes == 0) return mg_error_set(error, MG_ERR_FORMAT, "'%s' is empty", path);
     if (bytes > most)
-        return mg_error_set(error, MG_ERR_FORMAT, "'%s' has %zu bytes, and %zu are the most", path, bytes, most);
+        return mg_error_set(error, MG_ERR_FORMAT, "'%s' has %zu bytes; the limit is %zu", path, bytes, most);
     char *text = mg_alloc(bytes, 1, "the content of a file", error);
     if (!text) return MG_ERR_MEMORY;
     size_t length = 0;

@@ -1,4 +1,4 @@
-/* A JSON file of a known kind, read whole. */
+/* A JSON file of a known kind, read completely. */
 #ifndef MASKGRAD_JSON_FILE_H
 #define MASKGRAD_JSON_FILE_H
 
@@ -8,8 +8,8 @@
 
 #include <jansson.h>
 
-/* *json is the caller's (json_decref). MG_ERR_IO for what cannot be read or is no regular file; MG_ERR_FORMAT for more
- * than `most` bytes, a git-lfs pointer, a repeated key, or what is not JSON, with line and column. */
+/* The caller owns *json (json_decref). MG_ERR_IO for what cannot be read or is not a regular file; MG_ERR_FORMAT for
+ * more than `most` bytes, a git-lfs pointer, a repeated key, or what is not JSON, with line and column. */
 mg_status mg_json_file_read(const char *path, size_t most, json_t **json, mg_error *error);
 
 #endif

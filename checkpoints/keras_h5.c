@@ -1,6 +1,6 @@
-/* tf_model.h5: Keras's layout. Each weight is a dataset whose path says what it is, but the groups in front differ from
- * version to version: /transformer/tfgp_t2lm_head_model/transformer/h_._0/attn/c_attn/weight:0. So the whole file is
- * walked, and the end of a path makes the name. */
+/* tf_model.h5: Keras's layout. Each weight is a dataset whose path says what it is, but the groups before it differ
+ * between versions: /transformer/tfgp_t2lm_head_model/transformer/h_._0/attn/c_attn/weight:0. So the whole file is
+ * walked, and the end of a path gives the name. */
 #include "weights.h"
 
 #include "heap.h"
@@ -67,7 +67,7 @@ static mg_status read_rows(const mg_weights *w, const mg_weight *weight, ptrdiff
     return mg_h5_read_rows(&w->h5, weight->name, weight->ndim, weight->dim, begin, end, to);
 }
 
-/* What the optimiser kept has the weights' names. */
+/* The optimizer's state has the same names as the weights. */
 static mg_status add_all(mg_weights *w, const char *paths, size_t length) {
     static const char optimizer[] = "/optimizer_weights/";
     mg_status status = MG_OK;

@@ -8,7 +8,7 @@ mg_h5_path mg_h5_member(const char *group, const char *name) {
     return path;
 }
 
-/* A file's datasets have a dimension at least: a scalar is one of one element. */
+/* The file's datasets have at least one dimension: a scalar has one, of size 1. */
 typedef struct shape {
     int ndim;
     const ptrdiff_t *dim;
@@ -30,7 +30,7 @@ mg_status mg_parameters_h5_write(const mg_h5 *h5, const char *group, const mg_pa
     return status;
 }
 
-/* Datasets that are asked for together. */
+/* Datasets that are requested together. */
 typedef struct batch {
     const mg_h5 *h5;
     int n;
@@ -70,6 +70,6 @@ mg_status mg_parameters_h5_check(const mg_h5 *h5, const char *group, int n, cons
     int64_t held = 0;
     if (status == MG_OK) status = mg_h5_count(h5, group, &held);
     if (status == MG_OK && held != n)
-        status = mg_h5_error(h5, "%s holds more than the %d parameters of its configuration", group, n);
+        status = mg_h5_error(h5, "%s holds more than the %d parameters in its configuration", group, n);
     return status;
 }

@@ -1,11 +1,11 @@
-/* A model's parameters, or what the optimiser keeps for each of them, as one dataset each in a group. */
+/* A model's parameters, or what the optimizer keeps for each, as one dataset each in a group. */
 #ifndef MASKGRAD_PARAMETERS_H5_H
 #define MASKGRAD_PARAMETERS_H5_H
 
 #include "h5.h"
 #include "params.h"
 
-/* Where things are; the names of a format stand once. */
+/* The paths in the file; each name of the format is written only here. */
 #define MG_CONFIG_GROUP "/config"
 #define MG_MODEL_GROUP "/model"
 #define MG_OPTIMIZER_GROUP "/optimizer"

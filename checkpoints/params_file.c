@@ -14,10 +14,11 @@ static mg_status check_names(const char *path, const mg_params *params, mg_error
     for (int i = 0; i < params->n; i++) {
         const char *name = params->param[i].name;
         if (name[0] == '\0' || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-            return mg_error_set(error, MG_ERR_INPUT, "'%s' is not written: '%s' cannot be a parameter's name in a file",
-                                path, name);
+            return mg_error_set(error, MG_ERR_INPUT,
+                                "'%s' was not written: '%s' cannot be a parameter's name in a file", path, name);
         if (mg_params_find(params, name) != &params->param[i])
-            return mg_error_set(error, MG_ERR_INPUT, "'%s' is not written: two parameters are called '%s'", path, name);
+            return mg_error_set(error, MG_ERR_INPUT, "'%s' was not written: two parameters are called '%s'", path,
+                                name);
     }
     return MG_OK;
 }
@@ -52,7 +53,7 @@ static mg_status check_root(const mg_h5 *h5) {
     bool has_format = false, has_complete = false;
     mg_status status = mg_h5_has_attribute(h5, "/", "format", &has_format);
     if (status == MG_OK && !has_format)
-        return mg_h5_error(h5, "is HDF5, but not of maskgrad: it has no root attribute 'format'");
+        return mg_h5_error(h5, "is HDF5, but not written by maskgrad: it has no root attribute 'format'");
     if (status == MG_OK) status = mg_h5_read_text(h5, "/", "format", format, sizeof format);
     if (status != MG_OK) return status;
     if (strcmp(format, FORMAT) != 0) return mg_h5_error(h5, "has the format '%s', not '%s'", format, FORMAT);

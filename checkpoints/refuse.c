@@ -24,7 +24,7 @@ mg_status mg_refuse_lfs_pointer(int fd, const char *path, mg_error *error) {
     if (pread(fd, start, sizeof start, 0) != (ssize_t)sizeof start || memcmp(start, pointer, sizeof start) != 0)
         return MG_OK;
     return mg_error_set(error, MG_ERR_FORMAT,
-                        "'%s' is a git-lfs pointer, which stands for the file itself: `git lfs pull` in that folder "
-                        "fetches it",
+                        "'%s' is a git-lfs pointer, not the file itself: run `git lfs pull` in that folder "
+                        "to fetch it",
                         path);
 }

@@ -8,7 +8,7 @@
  * verb (is, has or holds). */
 mg_status mg_refuse_file(mg_error *error, const char *path, const char *format, va_list arguments) MG_PRINTF(3, 0);
 
-/* What git leaves where a large file was not fetched: MG_ERR_FORMAT that says so. */
+/* MG_ERR_FORMAT if the file is what git leaves where a large file was not fetched. */
 mg_status mg_refuse_lfs_pointer(int fd, const char *path, mg_error *error);
 
 #endif

@@ -1,6 +1,6 @@
 /* safetensors: eight bytes that hold N, little-endian; N bytes of JSON, {"name": {"dtype": "F32", "shape": [2, 3],
- * "data_offsets": [begin, end]}, ...}; and the data, without gaps. Whatever the file says is checked against its length
- * before it is used. The format: https://huggingface.co/docs/safetensors. */
+ * "data_offsets": [begin, end]}, ...}; and the data, without gaps. Everything the file says is checked against its
+ * length before it is used. The format: https://huggingface.co/docs/safetensors. */
 #include "file_limits.h"
 #include "quote.h"
 #include "weights.h"
@@ -123,7 +123,7 @@ static mg_status read_shape(const mg_weights *w, mg_weight *weight, const json_t
     for (int i = 0; i < weight->ndim; i++) {
         const json_t *size = json_array_get(shape, (size_t)i);
         if (!is_count(size))
-            return mg_weights_error(w, "the shape of the tensor %s holds something else than sizes",
+            return mg_weights_error(w, "the shape of the tensor %s does not consist of sizes",
                                     quoted(weight->name).text);
         json_int_t dim = json_integer_value(size);
         if (i < MG_MAX_DIM) weight->dim[i] = (ptrdiff_t)dim;
@@ -175,7 +175,7 @@ static int by_offset(const void *a, const void *b) {
     return s->end < t->end ? -1 : s->end > t->end;
 }
 
-/* The data is tensors, one behind the other, and nothing else. */
+/* The data is tensors, one after another, and nothing else. */
 static mg_status check_order(const mg_weights *w, uint64_t data_bytes) {
     uint64_t reached = 0;
     for (ptrdiff_t i = 0; i < w->n; i++) {
@@ -184,7 +184,7 @@ static mg_status check_order(const mg_weights *w, uint64_t data_bytes) {
             return mg_weights_error(w, "the tensors %s and %s overlap", quoted(w->weight[i - 1].name).text,
                                     quoted(weight->name).text);
         if (weight->begin > reached)
-            return mg_weights_error(w, "there is a gap of %" PRIu64 " bytes in front of the tensor %s",
+            return mg_weights_error(w, "there is a gap of %" PRIu64 " bytes before the tensor %s",
                                     weight->begin - reached, quoted(weight->name).text);
         reached = weight->end;
     }
@@ -224,16 +224,15 @@ static mg_status parse(mg_weights *w, const char *text, size_t length, uint64_t 
 static mg_status read_header(mg_weights *w, uint64_t file_bytes) {
     unsigned char prefix[8];
     if (file_bytes < sizeof prefix)
-        return mg_weights_error(w, "is not a safetensors file: it has %" PRIu64 " bytes, and 8 are the least",
+        return mg_weights_error(w, "is not a safetensors file: it has %" PRIu64 " bytes, but needs at least 8",
                                 file_bytes);
     mg_status status = read_at(w, 0, prefix, sizeof prefix);
     if (status != MG_OK) return status;
     uint64_t length = little_endian(prefix, sizeof prefix);
     if (length > MG_MOST_SAFETENSORS_HEADER)
-        return mg_weights_error(w,
-                                "is not a safetensors file: by its first 8 bytes its header is %" PRIu64
-                                " bytes long, and %zu are the most",
-                                length, MG_MOST_SAFETENSORS_HEADER);
+        return mg_weights_error(
+            w, "is not a safetensors file: by its first 8 bytes its header is %" PRIu64 " bytes long; the limit is %zu",
+            length, MG_MOST_SAFETENSORS_HEADER);
     if (length > file_bytes - sizeof prefix)
         return mg_weights_error(w, "is truncated: its header should have %" PRIu64 " bytes, but %" PRIu64 " are there",
                                 length, file_bytes - sizeof prefix);

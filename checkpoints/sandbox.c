@@ -20,7 +20,7 @@
 
 /* ---- Limits ---- */
 
-/* Only ever downwards. */
+/* Limits are only lowered. */
 static void limit(int resource, rlim_t soft, rlim_t hard) {
     struct rlimit now;
     if (getrlimit(resource, &now) != 0) return;
@@ -52,7 +52,7 @@ static void set_limits(unsigned seconds, size_t memory) {
 #endif
 }
 
-/* What the parent had open: a lock or a pipe that somebody waits for. */
+/* What the parent had open: a lock or a pipe that another process waits for. */
 static void close_others(int last) {
 #ifdef SYS_close_range
     if (syscall(SYS_close_range, (unsigned)last + 1, ~0u, 0u) == 0) return;
@@ -69,7 +69,7 @@ static void close_others(int last) {
 #define ARCHITECTURE AUDIT_ARCH_AARCH64
 #endif
 
-/* What malloc, pread and the end of a process take, and what sanitizers and valgrind take to say what they found. */
+/* What malloc, pread and exiting need, and what sanitizers and valgrind need to report what they found. */
 static const uint16_t allowed[] = {
     SYS_read,
     SYS_write,
@@ -117,7 +117,7 @@ static void filter_calls(void) {
     }
     program[n++] = (struct sock_filter)RETURN(SECCOMP_RET_ERRNO | EPERM);
     const struct sock_fprog filter = {n, program};
-    /* A kernel without filters leaves the limits. */
+    /* On a kernel without filters, only the limits apply. */
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
 }
 #else

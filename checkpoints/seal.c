@@ -9,13 +9,14 @@
 
 static const char magic[] = "maskgrad seal ";
 
-/* The one way to write these two numbers, zeros behind: so that a flipped byte anywhere in the seal shows. */
+/* These two numbers are written in exactly one way, padded with zeros, so that a flipped byte anywhere in the seal is
+ * noticed. */
 static void render(char seal[MG_SEAL_BYTES], uint64_t length, uint32_t crc) {
     memset(seal, 0, MG_SEAL_BYTES);
     snprintf(seal, MG_SEAL_BYTES, "%s1\nbytes %020" PRIu64 "\ncrc32 %08" PRIx32 "\n", magic, length, crc);
 }
 
-/* Read until `size` bytes are there or the file ends; -1 is errno's. */
+/* Read until `size` bytes are there or the file ends; -1: errno says why. */
 static ssize_t read_fully(int fd, void *buffer, size_t size) {
     size_t got = 0;
     while (got < size) {
@@ -32,7 +33,7 @@ static mg_status io_error(const char *path, mg_error *error) {
     return mg_error_set(error, MG_ERR_IO, "'%s' cannot be read: %s", path, strerror(errno));
 }
 
-/* From where `fd` stands to the end. */
+/* From the position of `fd` to the end. */
 static mg_status sum(int fd, const char *path, uint64_t *length, uint32_t *value, mg_error *error) {
     unsigned char buffer[1 << 14];
     uLong crc = crc32(0, NULL, 0);
@@ -75,8 +76,8 @@ static mg_status compare(int fd, const char *path, const char seal[MG_SEAL_BYTES
                         path, MG_SEAL_BYTES);
 }
 
-/* Without a seal: a file of another program's, or one whose seal was blanked. What stands in the place of a seal and is
- * neither is a seal that was damaged. */
+/* Without a seal: a file from another program, or one whose seal was blanked. Anything else in place of a seal is a
+ * damaged seal. */
 static mg_status check_unsealed(int fd, const char *path, const char seal[MG_SEAL_BYTES], mg_error *error) {
     static const char hdf5[] = "\211HDF\r\n\032\n", blank[MG_SEAL_BYTES];
     char next[sizeof hdf5 - 1];
@@ -101,8 +102,7 @@ mg_status mg_seal_check(int fd, size_t bytes, const char *path, mg_seal_report *
     uint64_t length = 0, present = bytes;
     sscanf(seal + strlen(magic), "%*d bytes %20" SCNu64, &length);
     if (n < MG_SEAL_BYTES || present < length)
-        return mg_error_set(error, MG_ERR_FORMAT,
-                            "'%s' is truncated: it holds %" PRIu64 " of the %" PRIu64 " bytes that it should", path,
-                            present, length > present ? length : (uint64_t)MG_SEAL_BYTES);
+        return mg_error_set(error, MG_ERR_FORMAT, "'%s' is truncated: it has %" PRIu64 " of its %" PRIu64 " bytes",
+                            path, present, length > present ? length : (uint64_t)MG_SEAL_BYTES);
     return compare(fd, path, seal, present, error);
 }

@@ -1,6 +1,6 @@
 /* The seal: the first 512 bytes of a checkpoint, which HDF5 leaves to us. They hold the file's length and the CRC-32 of
- * all that follows, and are compared before HDF5 looks at the file: a flipped byte, in an attribute as well as in data,
- * or a missing end is noticed, and HDF5 1.10, which can crash on damaged files, never meets one. */
+ * everything after them, and are compared before HDF5 sees the file: a flipped byte, in an attribute as well as in
+ * data, or a missing end is noticed, and HDF5 1.10, which can crash on damaged files, never meets one. */
 #ifndef MASKGRAD_SEAL_H
 #define MASKGRAD_SEAL_H
 
@@ -12,9 +12,8 @@
 
 enum { MG_SEAL_BYTES = 512 };
 
-/* Fill the first MG_SEAL_BYTES of the file behind `fd`, which is finished but for them. MG_ERR_IO; `path` serves
- * messages.
- */
+/* Fill the first MG_SEAL_BYTES of the file open as `fd`, which is finished except for them. MG_ERR_IO; `path` is only
+ * for messages. */
 mg_status mg_seal_write(int fd, const char *path, mg_error *error);
 
 typedef struct mg_seal_report {

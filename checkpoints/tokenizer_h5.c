@@ -6,9 +6,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char tokens_path[] = MG_TOKENIZER_GROUP "/tokens";   /* uint8: all tokens, one behind the other */
+static const char tokens_path[] = MG_TOKENIZER_GROUP "/tokens";   /* uint8: all tokens, one after another */
 static const char offsets_path[] = MG_TOKENIZER_GROUP "/offsets"; /* int64: where each starts; and the end */
-static const char merges_path[] = MG_TOKENIZER_GROUP "/merges";   /* uint8: merges.txt; of the kind gpt2 alone */
+static const char merges_path[] = MG_TOKENIZER_GROUP "/merges";   /* uint8: merges.txt; only for kind gpt2 */
 
 static mg_status write_tokens(const mg_h5 *h5, const mg_tokenizer *tokenizer) {
     int n = mg_tokenizer_size(tokenizer);
@@ -56,7 +56,7 @@ static mg_status read_kind(const mg_h5 *h5, int vocab_size, mg_tokenizer_kind *k
     if (status == MG_OK) status = mg_h5_read_int(h5, MG_TOKENIZER_GROUP, "size", &size);
     if (status != MG_OK) return status;
     if (mg_tokenizer_kind_parse(kind, name, NULL) != MG_OK)
-        return mg_h5_error(h5, "the tokenizer is of the unknown kind '%s'", name);
+        return mg_h5_error(h5, "the tokenizer has the unknown kind '%s'", name);
     if (size < 1 || size > vocab_size)
         return mg_h5_error(h5, "the tokenizer has %" PRId64 " tokens, but the model's vocab_size is %d", size,
                            vocab_size);
@@ -69,12 +69,12 @@ mg_status mg_tokenizer_h5_kind(const mg_h5 *h5, int vocab_size, mg_tokenizer_kin
     return read_kind(h5, vocab_size, kind, &n);
 }
 
-/* The tokens from their bytes and n + 1 offsets, which must rise from 0 to n_bytes. */
+/* The tokens from their bytes and n + 1 offsets, which must increase from 0 to n_bytes. */
 static mg_status find_tokens(const mg_h5 *h5, int n, const int64_t *offsets, const char *bytes, ptrdiff_t n_bytes,
                              mg_token *tokens) {
     for (int id = 0; id < n; id++) {
         if (offsets[id] < 0 || offsets[id + 1] < offsets[id] || offsets[id + 1] > n_bytes)
-            return mg_h5_error(h5, "%s does not rise from 0 to %td at token %d", offsets_path, n_bytes, id);
+            return mg_h5_error(h5, "%s does not increase from 0 to %td at token %d", offsets_path, n_bytes, id);
         tokens[id] = (mg_token){bytes + offsets[id], (size_t)(offsets[id + 1] - offsets[id])};
     }
     if (offsets[0] == 0 && offsets[n] == n_bytes) return MG_OK;
@@ -93,7 +93,7 @@ static mg_status read_tokens(const mg_h5 *h5, mg_tokenizer_kind kind, int n, mg_
     mg_status status = mg_h5_read_data(h5, 1, &(mg_h5_data){offsets_path, MG_H5_INT64, 1, &n_offsets, NULL});
     if (status == MG_OK) status = mg_h5_read_length(h5, tokens_path, MG_H5_UINT8, &n_bytes);
     if (status == MG_OK && (size_t)n_bytes > MG_MOST_TOKENS)
-        status = mg_h5_error(h5, "%s has %td bytes, and %zu are the most", tokens_path, n_bytes, MG_MOST_TOKENS);
+        status = mg_h5_error(h5, "%s has %td bytes; the limit is %zu", tokens_path, n_bytes, MG_MOST_TOKENS);
     if (status != MG_OK) return status;
     int64_t *offsets = mg_alloc((size_t)n_offsets, sizeof *offsets, "the offsets of tokens", h5->error);
     char *bytes = mg_alloc((size_t)n_bytes, 1, "the bytes of tokens", h5->error);
@@ -116,7 +116,7 @@ static mg_status read_merges(const mg_h5 *h5, int n, mg_tokenizer **tokenizer) {
     ptrdiff_t length = 0;
     mg_status status = mg_h5_read_length(h5, merges_path, MG_H5_UINT8, &length);
     if (status == MG_OK && (size_t)length > MG_MOST_MERGES)
-        status = mg_h5_error(h5, "%s has %td bytes, and %zu are the most", merges_path, length, MG_MOST_MERGES);
+        status = mg_h5_error(h5, "%s has %td bytes; the limit is %zu", merges_path, length, MG_MOST_MERGES);
     if (status != MG_OK) return status;
     char *merges = mg_alloc((size_t)length, 1, "the merges of a tokenizer", h5->error);
     if (!merges) return MG_ERR_MEMORY;

@@ -16,7 +16,7 @@ static mg_status check_token(const json_t *json, const char *path, const char *s
                             spelled);
     if (json_integer_value(value) == id) return MG_OK;
     return mg_error_set(error, MG_ERR_FORMAT,
-                        "%s: the token '%.*s' has id %" JSON_INTEGER_FORMAT ", but by the merges it has %d", path,
+                        "%s: the token '%.*s' has id %" JSON_INTEGER_FORMAT ", but %d according to the merges", path,
                         (int)length, spelled, json_integer_value(value), id);
 }
 
@@ -34,7 +34,7 @@ static mg_status check_tokens(const json_t *json, const char *path, const mg_tok
         status = check_token(json, path, spelled, length, id, error);
         mg_free(spelled);
     }
-    /* All of ours are in it. Are they all of it? */
+    /* All of ours are in it. Does it have more? */
     if (status == MG_OK && json_object_size(json) != (size_t)mg_tokenizer_size(tokenizer))
         status = mg_error_set(error, MG_ERR_FORMAT, "%s has %s, but the merges make %d", path,
                               mg_count((int64_t)json_object_size(json), "token").text, mg_tokenizer_size(tokenizer));

@@ -1,13 +1,13 @@
 /* GPT-2's vocab.json (also encoder.json): a JSON object from each token, written in the byte alphabet, to its id. It
- * follows from merges.txt, so there is nothing to read from it; but that the two files belong together is worth a
- * check, since a model with another's tokens speaks gibberish. */
+ * follows from merges.txt, so nothing has to be read from it; but whether the two files belong together is checked,
+ * since a model with another model's tokens produces gibberish. */
 #ifndef MASKGRAD_VOCAB_JSON_H
 #define MASKGRAD_VOCAB_JSON_H
 
 #include "tokenizer.h"
 
-/* MG_OK if the file holds exactly the tokens of this tokenizer, of the kind GPT2, with the same ids; else
- * MG_ERR_FORMAT with the first token (in the order of ids) on which they differ. */
+/* MG_OK if the file holds exactly the tokens of this tokenizer (of kind GPT2) with the same ids; else MG_ERR_FORMAT
+ * with the first token, by id, on which they differ. */
 mg_status mg_vocab_json_check(const char *path, const mg_tokenizer *tokenizer, mg_error *error);
 
 #endif

@@ -1,5 +1,5 @@
 /* The tensors of a file that another program wrote. Opening it reads and checks their description; their numbers are
- * read when they are asked for, into the caller's memory, so that a model is in memory once. */
+ * read when requested, into the caller's memory, so that a model is in memory only once. */
 #ifndef MASKGRAD_WEIGHTS_H
 #define MASKGRAD_WEIGHTS_H
 
@@ -19,8 +19,8 @@ struct mg_weights {
     mg_h5 h5;       /* Keras */
 };
 
-/* Open a file of one kind. *weights keeps `path` and `error`. A file that is not what it should be is MG_ERR_FORMAT in
- * one sentence, and a git-lfs pointer in its place is called one. Close it in any case. */
+/* Open a file of one kind. *weights keeps `path` and `error`. A file that is not what it should be is MG_ERR_FORMAT
+ * with one sentence, which also recognizes a git-lfs pointer. Close it in any case. */
 mg_status mg_safetensors_open(mg_weights *weights, const char *path, mg_error *error);
 mg_status mg_keras_open(mg_weights *weights, const char *path, mg_error *error);
 void mg_weights_close(mg_weights *weights);

@@ -20,7 +20,7 @@ typedef struct import_options {
 static const mg_setting flags[] = {
     {.name = "out", .also = "o", TEXT(out, "FILE"), .help = "Write the checkpoint to FILE, replacing an older one"},
     {.name = "dry-run", .also = "n", ON(dry_run), .help = "Read and check everything, list every tensor, write nothing"},
-    {.name = "allow-nan", .also = "a", ON(allow_nan), .help = "Also take weights that are NaN or infinite"},
+    {.name = "allow-nan", .also = "a", ON(allow_nan), .help = "Also import weights that are NaN or infinite"},
     {0},
 };
 /* clang-format on */
@@ -30,11 +30,11 @@ static const mg_command_line line = {
     .arguments = "FOLDER",
     .min_arguments = 1,
     .max_arguments = 1,
-    .doc = "Make a checkpoint of a GPT-2 as it is published: FOLDER holds config.json with model.safetensors or "
+    .doc = "Make a checkpoint from a published GPT-2: FOLDER holds config.json with model.safetensors or "
            "tf_model.h5, and merges.txt with vocab.json for text.",
 };
 
-/* What was seen while it was read. */
+/* What was seen during reading. */
 typedef struct listing {
     bool every_tensor;
     int matched, skipped, missing;
@@ -80,7 +80,7 @@ static void print_model(const mg_checkpoint *c, const listing *l) {
 static void print_fingerprint(const mg_fingerprint *f) {
     printf("fingerprint  %016" PRIx64 ": logits of --ids ", f->hash);
     for (int i = 0; i < f->n_ids; i++) printf("%s%d", i ? "," : "", f->ids[i]);
-    printf(", behind the last ");
+    printf(", after the last ");
     for (int i = 0; i < f->n_logits; i++) printf("%s%.5g", i ? ", " : "", f->logits[i]);
     puts(", ...");
 }
@@ -107,10 +107,10 @@ static int run_command(int argc, char **argv) {
     const mg_flag_table tables[] = {{flags, &options}, {NULL, NULL}};
     mg_flags_parse(&line, tables, argc, argv, &options.folder, NULL);
     mg_error error;
-    /* In the order of the line: a folder that is not there is told before the --out that is missing. */
+    /* In the order of the command line: a missing folder is reported before a missing --out. */
     if (!options.out && !options.dry_run && access(options.folder, F_OK) == 0)
-        mg_usage_error(&line, "where to? Give --out FILE, or --dry-run to write nothing");
+        mg_usage_error(&line, "give --out FILE, or --dry-run to write nothing");
     return mg_command_end(&line, import(&options, &error), &error);
 }
 
-const mg_command mg_import_command = {"import", "GPT-2 weights into a checkpoint", run_command};
+const mg_command mg_import_command = {"import", "Make a checkpoint from GPT-2 weights", run_command};

@@ -14,8 +14,8 @@ typedef struct inspect_options {
 
 /* clang-format off */
 static const mg_setting flags[] = {
-    {.name = "verify", .also = "v", ON(verify), .help = "Read every byte, the optimizer's too, and compare all checksums"},
-    {.name = "json", .also = "j", ON(json), .help = "One JSON object instead of text"},
+    {.name = "verify", .also = "v", ON(verify), .help = "Read every byte, including the optimizer's state, and compare all checksums"},
+    {.name = "json", .also = "j", ON(json), .help = "Print one JSON object instead of text"},
     {0},
 };
 /* clang-format on */
@@ -25,7 +25,7 @@ static const mg_command_line line = {
     .arguments = "CHECKPOINT",
     .min_arguments = 1,
     .max_arguments = 1,
-    .doc = "Show what is in a checkpoint: the model, its training mask, its parameters, how far training "
+    .doc = "Show the contents of a checkpoint: the model, its training mask, its parameters, how far training "
            "got, and its tokenizer. CHECKPOINT is a file or a run folder. Nothing is changed.",
 };
 
@@ -98,4 +98,5 @@ static int run_command(int argc, char **argv) {
     return mg_command_end(&line, inspect(path, &options, &error), &error);
 }
 
-const mg_command mg_inspect_command = {"inspect", "What is in a checkpoint, and whether it is whole", run_command};
+const mg_command mg_inspect_command = {"inspect", "Show a checkpoint's contents, and check that it is intact",
+                                       run_command};

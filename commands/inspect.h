@@ -1,4 +1,4 @@
-/* What `maskgrad inspect` knows about a file, and its two ways of telling it. */
+/* What `maskgrad inspect` knows about a file, and its two output formats. */
 #ifndef MASKGRAD_INSPECT_H
 #define MASKGRAD_INSPECT_H
 
@@ -8,7 +8,7 @@ typedef struct mg_inspection {
     const char *path;
     mg_checkpoint_info info;
     mg_checkpoint checkpoint;
-    bool verified; /* every dataset was read, the optimiser's too */
+    bool verified; /* every dataset was read, the optimizer's too */
 } mg_inspection;
 
 /* The training mask in words. */
@@ -24,7 +24,7 @@ typedef struct mg_parameter_summary {
 mg_parameter_summary mg_parameter_summarise(const mg_param *parameter);
 
 void mg_inspect_print(mg_inspection *inspection); /* on stdout, within 80 columns */
-/* One JSON object on stdout. MG_ERR_MEMORY if there is none for it. */
+/* One JSON object on stdout. MG_ERR_MEMORY if memory runs out. */
 mg_status mg_inspect_print_json(mg_inspection *inspection, mg_error *error);
 
 #endif

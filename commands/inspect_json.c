@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Take the value into the object. NULL if that, or the value, had no memory: what is incomplete is nothing. */
+/* Add the value to the object. NULL if memory ran out for it or for the value: an incomplete object is not printed. */
 static json_t *with(json_t *object, const char *name, json_t *value) {
     if (json_object_set_new(object, name, value) == 0) return object;
     json_decref(object);
@@ -20,7 +20,7 @@ static json_t *appended(json_t *array, json_t *value) {
     return NULL;
 }
 
-/* JSON has no word for NaN and infinities. */
+/* JSON has no NaN and no infinities. */
 static json_t *real_or_null(double x) {
     return isfinite(x) ? json_real(x) : json_null();
 }
@@ -108,7 +108,7 @@ static void print_json(const char *text) {
     putchar('\n');
 }
 
-/* All of it or nothing: half an object would look like a whole one to whoever reads the start of it. */
+/* All of it or nothing: half an object would look complete to a program that reads only the start. */
 mg_status mg_inspect_print_json(mg_inspection *inspection, mg_error *error) {
     json_t *root = root_object(inspection);
     char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_ENSURE_ASCII) : NULL;

@@ -62,7 +62,7 @@ static void print_fields(const char *title, const mg_field *fields, const void *
     for (const mg_field *field = fields; field->name; field++) print_field(field, from);
 }
 
-/* One row; where the terminal is too narrow, the name stands on a line of its own. */
+/* One row; if the terminal is too narrow, the name gets a line of its own. */
 static void print_row(const char *name, const char *shape, const char *numbers, const char *norm) {
     if (mg_columns(stdout) == LAB_COLUMNS)
         printf("  %-28s %-16s %15s %14s", name, shape, numbers, norm);
@@ -84,7 +84,7 @@ static void print_parameters(mg_gpt *gpt) {
         if (summary.not_finite)
             printf("    %s of them are NaN or infinite: training diverged\n", grouped(summary.not_finite).text);
     }
-    printf("  %-*s %15s\n", mg_columns(stdout) == LAB_COLUMNS ? 45 : 14, "in all",
+    printf("  %-*s %15s\n", mg_columns(stdout) == LAB_COLUMNS ? 45 : 14, "total",
            grouped(mg_params_count(params)).text);
 }
 
@@ -118,8 +118,8 @@ static void print_verdict(const mg_inspection *inspection) {
                          "Verified: every byte was read; the file's seal and the checksum of every dataset match.");
     else
         mg_print_wrapped(stdout, mg_columns(stdout), "", "",
-                         "Verified: every dataset was read, and those with a checksum match it. There is no seal over "
-                         "the whole file: another program rewrote it.");
+                         "Verified: every dataset was read, and those with a checksum match it. The file has no seal: "
+                         "another program rewrote it.");
 }
 
 void mg_inspect_print(mg_inspection *inspection) {
@@ -136,9 +136,9 @@ void mg_inspect_print(mg_inspection *inspection) {
     else
         puts("\nTraining\n  none: not trained here");
     if (info->has_optimizer)
-        print_fields("Optimiser: AdamW", mg_optimizer_fields, &info->optimizer);
+        print_fields("Optimizer: AdamW", mg_optimizer_fields, &info->optimizer);
     else
-        puts("\nOptimiser\n  none: weights only");
+        puts("\nOptimizer\n  none: weights only");
     print_tokenizer(inspection->checkpoint.tokenizer);
     if (inspection->verified) print_verdict(inspection);
 }

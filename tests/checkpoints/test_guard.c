@@ -106,7 +106,7 @@ static void aborts(void **state) {
 
 static void endless_loops(void **state) {
     (void)state;
-    assert_ends(spin, MG_ERR_FORMAT, "HDF5 read for 5 seconds at /model/wte and came to no end");
+    assert_ends(spin, MG_ERR_FORMAT, "HDF5 did not finish reading /model/wte within 5 seconds");
 }
 
 static void exits(void **state) {
@@ -126,12 +126,12 @@ static void silence(void **state) {
 
 static void too_long_an_answer(void **state) {
     (void)state;
-    assert_ends(say_too_much, MG_ERR_FORMAT, "sends what it should not");
+    assert_ends(say_too_much, MG_ERR_FORMAT, "sent an invalid answer");
 }
 
 static void nonsense(void **state) {
     (void)state;
-    assert_ends(say_nonsense, MG_ERR_FORMAT, "sends what it should not");
+    assert_ends(say_nonsense, MG_ERR_FORMAT, "sent an invalid answer");
 }
 
 static void being_killed(void **state) {

@@ -199,7 +199,7 @@ static void other_models_are_refused(void **state) {
     assert_change_refused(config, "\"gpt2\"", "\"gpt_neo\"", "model_type is 'gpt_neo'");
     assert_change_refused(config, "model_type", "mode_type", "model_type is missing");
     assert_change_refused(config, "gelu_new", "relu", "activation_function is 'relu'");
-    assert_change_refused(config, "gelu_new", "gelu", "activation_function is 'gelu', but this library has");
+    assert_change_refused(config, "gelu_new", "gelu", "activation_function is 'gelu', but this library only supports");
     assert_change_refused(config, "{", "{\"scale_attn_by_inverse_layer_idx\": true,",
                           "scale_attn_by_inverse_layer_idx");
     assert_change_refused(config, "{", "{\"add_cross_attention\": true,", "add_cross_attention is true");
@@ -219,15 +219,15 @@ static void other_models_are_refused(void **state) {
 static void sizes_that_disagree_are_refused(void **state) {
     (void)state;
     const char *config = "config.json", *tensors = "model.safetensors";
-    assert_change_refused(config, "\"n_layer\": 2", "\"n_layer\": 3", "h.2.ln_1.weight is missing, and 11 more are");
-    assert_change_refused(config, "\"n_layer\": 2", "\"n_layer\": 1", "but by config.json n_layer is 1");
+    assert_change_refused(config, "\"n_layer\": 2", "\"n_layer\": 3", "h.2.ln_1.weight and 11 more are missing");
+    assert_change_refused(config, "\"n_layer\": 2", "\"n_layer\": 1", "but n_layer in config.json is 1");
     assert_change_refused(config, "264", "265",
-                          "'wte.weight' has the shape (264, 4), but by config.json it should be (265, 4)");
+                          "'wte.weight' has the shape (264, 4), but according to config.json it should be (265, 4)");
     assert_change_refused(config, "\"n_positions\": 6", "\"n_positions\": 7",
-                          "(6, 4), but by config.json it should be (7, 4)");
+                          "(6, 4), but according to config.json it should be (7, 4)");
     assert_change_refused(config, "\"n_embd\": 4", "\"n_embd\": 8",
-                          "(264, 4), but by config.json it should be (264, 8)");
-    assert_change_refused(tensors, "[4,12]", "[12,4]", "(12, 4), but by config.json it should be (4, 12)");
+                          "(264, 4), but according to config.json it should be (264, 8)");
+    assert_change_refused(tensors, "[4,12]", "[12,4]", "(12, 4), but according to config.json it should be (4, 12)");
     assert_change_refused(tensors, "h.1.ln_1.bias", "h.1.ln_9.bias",
                           "holds 'h.1.ln_9.bias', which GPT-2 does not have");
     assert_change_refused(tensors, "h.1.ln_1.bias", "x.1.ln_1.bias", "the tensor h.1.ln_1.bias is missing");
@@ -295,7 +295,7 @@ static void another_vocabulary_is_refused(void **state) {
     change("merges.txt", "th e\n", "th e\nthe r\nthe n\nthe m\nthe y\ni n\n");
     assert_refused("has no token 'ther'"); /* there are 264 tokens: only vocab.json tells */
     change("merges.txt", "i n\n", "i n\na n\n");
-    assert_refused("makes 265 tokens, but by config.json vocab_size is 264");
+    assert_refused("makes 265 tokens, but vocab_size in config.json is 264");
 }
 
 /* ---- NaN ---- */
@@ -357,7 +357,7 @@ static void keras_files_are_checked_before_they_are_believed(void **state) {
     replace_wte(H5T_STD_I32LE, 2, right, true);
     assert_refused("wte/weight:0' holds no floating-point numbers");
     replace_wte(H5T_IEEE_F32LE, 2, wrong, true);
-    assert_refused("wte/weight:0' has the shape (4, 11), but by config.json it should be (11, 4)");
+    assert_refused("wte/weight:0' has the shape (4, 11), but according to config.json it should be (11, 4)");
     replace_wte(H5T_IEEE_F32LE, 1, flat, true);
     assert_refused("has the shape (44), but");
     replace_wte(H5T_IEEE_F32LE, 5, deep, true);

@@ -123,7 +123,7 @@ static void what_is_no_hdf5(void **state) {
 static void foreign_hdf5(void **state) {
     (void)state;
     hid_t h5 = H5Fcreate(bad.path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-    assert_refused(h5, "not a checkpoint of maskgrad");
+    assert_refused(h5, "not a maskgrad checkpoint");
     h5 = open_copy();
     set_text(h5, "/", "format", "keras");
     assert_refused(h5, "its format is 'keras'");
@@ -159,7 +159,7 @@ static void configuration(void **state) {
     } cases[] = {
         {"n_layer", 0, "n_layer"},
         {"n_layer", -1, "n_layer"},
-        {"n_layer", 1000, "n_layer is 1000, but /model holds 16 parameters"},
+        {"n_layer", 1000, "n_layer is 1000, but /model holds only 16 parameters"},
         {"n_layer", (int64_t)1 << 40, "which is not between"},
         {"n_head", 3, "n_embd must be a multiple of n_head"},
         {"n_embd", 8, "the dataset /model/wte has the shape (5, 4), but the configuration needs (5, 8)"},

@@ -105,13 +105,13 @@ static void short_files_are_refused(void **state) {
     (void)state;
     path = in_folder("model.safetensors");
     write_file(path.path, "", 0);
-    assert_refused("it has 0 bytes, and 8 are the least");
+    assert_refused("it has 0 bytes, but needs at least 8");
     write_file(path.path, "1234567", 7);
-    assert_refused("it has 7 bytes, and 8 are the least");
+    assert_refused("it has 7 bytes, but needs at least 8");
     write_parts(0, "", NULL, 0);
     assert_refused("its header is empty");
     write_parts(100000001, "{}", NULL, 0);
-    assert_refused("its header is 100000001 bytes long, and 4194304 are the most");
+    assert_refused("its header is 100000001 bytes long; the limit is 4194304");
     write_parts(UINT64_MAX, "{}", NULL, 0);
     assert_refused("its header is 18446744073709551615 bytes long");
     write_parts(3, "{}", NULL, 0);
@@ -141,9 +141,9 @@ static void entries_that_make_no_sense_are_refused(void **state) {
     assert_header("{\"a\":1}", 0, "the tensor 'a' has no dtype");
     assert_header("{\"a\":{\"dtype\":\"F31\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "of the unknown type 'F31'");
     assert_header("{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,4]}}", 4, "the shape of the tensor 'a' is not a list");
-    assert_header("{" F32("a", "[-1]", 0, 4) "}", 4, "something else than sizes");
-    assert_header("{" F32("a", "[1.0]", 0, 4) "}", 4, "something else than sizes");
-    assert_header("{" F32("a", "[1e3]", 0, 4) "}", 4, "something else than sizes");
+    assert_header("{" F32("a", "[-1]", 0, 4) "}", 4, "does not consist of sizes");
+    assert_header("{" F32("a", "[1.0]", 0, 4) "}", 4, "does not consist of sizes");
+    assert_header("{" F32("a", "[1e3]", 0, 4) "}", 4, "does not consist of sizes");
     assert_header("{" F32("a", "[99999999999999999999]", 0, 4) "}", 4, "is not valid JSON");
     assert_header("{" F32("a", "[4294967296,4294967296]", 0, 0) "}", 0, "overflows");
     assert_header("{" F32("a", "[9223372036854775807]", 0, 4) "}", 4, "overflows");
@@ -159,8 +159,8 @@ static void data_must_be_whole(void **state) {
     (void)state;
     assert_header("{" F32("b", "[1]", 4, 8) "," F32("a", "[1]", 0, 4) "}", 8, NULL);
     assert_header("{" F32("a", "[1]", 0, 4) "," F32("b", "[1]", 8, 12) "}", 12,
-                  "a gap of 4 bytes in front of the tensor 'b'");
-    assert_header("{" F32("a", "[1]", 4, 8) "}", 8, "a gap of 4 bytes in front of the tensor 'a'");
+                  "a gap of 4 bytes before the tensor 'b'");
+    assert_header("{" F32("a", "[1]", 4, 8) "}", 8, "a gap of 4 bytes before the tensor 'a'");
     assert_header("{" F32("a", "[2]", 0, 8) "," F32("b", "[1]", 4, 8) "}", 8, "'a' and 'b' overlap");
     assert_header("{" F32("a", "[1]", 0, 4) "," F32("b", "[1]", 0, 4) "}", 8, "overlap");
     assert_header("{" F32("a", "[2]", 0, 8) "}", 7, "is truncated: its tensors need 8 bytes, but 7 are there");

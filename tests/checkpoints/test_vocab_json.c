@@ -53,7 +53,7 @@ static void the_vocabulary_of_the_merges_is_accepted(void **state) {
 
 static void another_vocabulary_is_refused(void **state) {
     (void)state;
-    assert_answer("\"the\": 257", "\"the\": 300", "the token 'the' has id 300, but by the merges it has 257");
+    assert_answer("\"the\": 257", "\"the\": 300", "the token 'the' has id 300, but 257 according to the merges");
     assert_answer("\"the\": 257", "\"the\": \"257\"", "the id of the token 'the' is not an integer");
     assert_answer("\"the\": 257, ", "", "has no token 'the', which the merges make, with id 257");
     assert_answer("\"the\": 257", "\"the\": 257, \"<pad>\": 259", "has 260 tokens, but the merges make 259");

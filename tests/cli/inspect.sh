@@ -49,7 +49,7 @@ for flags in '' --verify; do
 done
 head -c 100000 "$file" > "$folder/damaged.h5"
 run 1 "$folder/damaged.h5"
-complains 'is truncated: it holds 100000 of the'
+complains 'is truncated: it has 100000 of its'
 rm "$folder/damaged.h5"
 
 # Without its seal, as another program may leave it.

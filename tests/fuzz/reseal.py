@@ -347,7 +347,7 @@ def main():
             row[what] += 1
             row["slow"] += took > 10
             row["fat"] += kilobytes > 1200000
-            row["by the child"] += "HDF5 crashes" in stderr or "came to no end" in stderr or "gives up" in stderr
+            row["by the child"] += "HDF5 crashes" in stderr or "did not finish reading" in stderr or "gives up" in stderr
             if what in ("crashes", "hangs"):
                 bad += 1
                 kept = "/tmp/maskgrad-%s-%d-%d-%s" % (what, seed, n, os.path.basename(path))
