@@ -136,15 +136,17 @@ static bool print_token(int id, void *user) {
     return fflush(stdout) == 0; /* a reader that went away needs no more text */
 }
 
-static void print_sample(mg_generator *generator, const generate_options *o, const prompt *start,
-                         const mg_tokenizer *tokenizer, int sample) {
+static mg_status print_sample(mg_generator *generator, const generate_options *o, const prompt *start,
+                              const mg_tokenizer *tokenizer, int sample, mg_error *error) {
     printer p = {.tokenizer = tokenizer, .previous = -1, .raw = o->raw || !isatty(STDOUT_FILENO)};
     for (size_t i = 0; i < start->n && !start->is_empty; i++) print_token(start->ids[i], &p);
-    mg_generate(generator, &o->sampler, (uint64_t)o->seed, (uint32_t)sample, o->n_tokens, print_token, &p);
+    mg_status status = mg_generate(generator, &o->sampler, (uint64_t)o->seed, (uint32_t)sample, o->n_tokens,
+                                   print_token, &p, error);
     char last[3];
     fwrite(last, 1, mg_utf8_flush(&p.stream, last), stdout);
     putchar('\n');
-    if (sample + 1 < o->n_samples) puts("---------------");
+    if (status == MG_OK && sample + 1 < o->n_samples) puts("---------------");
+    return status;
 }
 
 /* ---- All of it ---- */
@@ -188,7 +190,7 @@ static mg_status generate(const generate_options *o, const mg_checkpoint *checkp
         mg_generator_prompt(generator, start.ids, (ptrdiff_t)start.n);
         status = mg_gpt_check_logits(checkpoint->gpt, mg_generator_logits(generator), config->vocab_size, error);
         for (int sample = 0; sample < o->n_samples && status == MG_OK && !ferror(stdout); sample++)
-            print_sample(generator, o, &start, has_text && !o->ids ? tokenizer : NULL, sample);
+            status = print_sample(generator, o, &start, has_text && !o->ids ? tokenizer : NULL, sample, error);
     }
     mg_generator_free(generator);
     mg_free(start.ids);

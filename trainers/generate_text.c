@@ -48,8 +48,8 @@ mg_status mg_generate_text(char **text, mg_gpt *gpt, const mg_tokenizer *tokeniz
     status = c.ids ? begin(generator, tokenizer, prompt, error) : MG_ERR_MEMORY;
     if (status == MG_OK) {
         size_t length;
-        mg_generate(generator, sampler, seed, 0, n_tokens, collect, &c);
-        status = mg_tokenizer_decode(tokenizer, c.ids, c.n, text, &length, error);
+        status = mg_generate(generator, sampler, seed, 0, n_tokens, collect, &c, error);
+        if (status == MG_OK) status = mg_tokenizer_decode(tokenizer, c.ids, c.n, text, &length, error);
     }
     mg_free(c.ids);
     mg_generator_free(generator);

@@ -88,8 +88,9 @@ static mg_status write_texts(mg_lab *lab, lab_subject *s, lab_text_set *texts, m
     mg_generator_prompt(generator, &start, 1);
     for (int i = 0; i < texts->n && !status; i++) {
         lab_progress(lab, "writing", i, texts->n, "texts");
-        mg_generate_ids(generator, &(mg_sampler){.temperature = 1, .top_p = 1}, lab_asked(lab)->seed, (uint32_t)i,
-                        T + 1, written);
+        status = mg_generate_ids(generator, &(mg_sampler){.temperature = 1, .top_p = 1}, lab_asked(lab)->seed,
+                                 (uint32_t)i, T + 1, written, error);
+        if (status) break;
         memcpy(texts->ids + (ptrdiff_t)i * T, written, (size_t)T * sizeof *written);
         memcpy(texts->targets + (ptrdiff_t)i * T, written + 1, (size_t)T * sizeof *written);
         status = lab_interrupted(lab, error);

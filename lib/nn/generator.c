@@ -147,17 +147,20 @@ void mg_generator_append(mg_generator *g, int id) {
         predict_window(g);
 }
 
-void mg_generate(mg_generator *g, const mg_sampler *sampler, uint64_t seed, uint32_t sample, ptrdiff_t n,
-                 mg_token_fn *on_token, void *user) {
+mg_status mg_generate(mg_generator *g, const mg_sampler *sampler, uint64_t seed, uint32_t sample, ptrdiff_t n,
+                      mg_token_fn *on_token, void *user, mg_error *error) {
     MG_CHECK(g->prompt_length > 0, "generator: there is no prompt yet");
     mg_rng rng = {seed, MG_STREAM_SAMPLE, sample};
     mg_generator_rewind(g);
     for (ptrdiff_t i = 0; i < n; i++) {
+        mg_status status = mg_gpt_check_logits(g->gpt, g->logits, g->n_ids, error);
+        if (status != MG_OK) return status;
         mg_sampler_probabilities(sampler, g->logits, g->n_ids, g->probabilities, g->order);
         int id = mg_sampler_draw(g->probabilities, g->n_ids, rng, (uint64_t)i);
-        if (!on_token(id, user)) return;
+        if (!on_token(id, user)) break;
         if (i + 1 < n) mg_generator_append(g, id);
     }
+    return MG_OK;
 }
 
 static bool collect(int id, void *user) {
@@ -166,7 +169,7 @@ static bool collect(int id, void *user) {
     return true;
 }
 
-void mg_generate_ids(mg_generator *g, const mg_sampler *sampler, uint64_t seed, uint32_t sample, ptrdiff_t n,
-                     int *ids) {
-    mg_generate(g, sampler, seed, sample, n, collect, &ids);
+mg_status mg_generate_ids(mg_generator *g, const mg_sampler *sampler, uint64_t seed, uint32_t sample, ptrdiff_t n,
+                          int *ids, mg_error *error) {
+    return mg_generate(g, sampler, seed, sample, n, collect, &ids, error);
 }

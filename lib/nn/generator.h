@@ -25,20 +25,21 @@ MG_API void mg_generator_append(mg_generator *generator, int id);
 
 /* Called with each token as it comes; false ends the sample. */
 typedef bool mg_token_fn(int id, void *user);
-/* Rewind and draw n tokens: token i is a function of (seed, sample, i) and of what stands before it. */
-MG_API void mg_generate(mg_generator *generator, const mg_sampler *sampler, uint64_t seed, uint32_t sample, ptrdiff_t n,
-                        mg_token_fn *on_token, void *user);
+/* Rewind and draw n tokens: token i is a function of (seed, sample, i) and of the tokens before it. MG_ERR_STATE if the
+ * model predicts NaN or infinity; the tokens before that were handed on. */
+MG_API mg_status mg_generate(mg_generator *generator, const mg_sampler *sampler, uint64_t seed, uint32_t sample,
+                             ptrdiff_t n, mg_token_fn *on_token, void *user, mg_error *error);
 /* The same into ids, which has room for n. */
-MG_API void mg_generate_ids(mg_generator *generator, const mg_sampler *sampler, uint64_t seed, uint32_t sample,
-                            ptrdiff_t n, int *ids);
+MG_API mg_status mg_generate_ids(mg_generator *generator, const mg_sampler *sampler, uint64_t seed, uint32_t sample,
+                                 ptrdiff_t n, int *ids, mg_error *error);
 
 #ifndef MG_LIBRARY /* whose line a failure names: error.h */
 MG_CALLED_VOID(mg_generator_prompt, (generator, ids), (generator, ids, n), mg_generator *generator, const int *ids,
                ptrdiff_t n)
 MG_CALLED_VOID(mg_generator_append, (generator), (generator, id), mg_generator *generator, int id)
-MG_CALLED_VOID(mg_generate, (generator, sampler), (generator, sampler, seed, sample, n, on_token, user),
-               mg_generator *generator, const mg_sampler *sampler, uint64_t seed, uint32_t sample, ptrdiff_t n,
-               mg_token_fn *on_token, void *user)
+MG_CALLED(mg_status, mg_generate, (generator, sampler), (generator, sampler, seed, sample, n, on_token, user, error),
+          mg_generator *generator, const mg_sampler *sampler, uint64_t seed, uint32_t sample, ptrdiff_t n,
+          mg_token_fn *on_token, void *user, mg_error *error)
 #define mg_generator_prompt(...) MG_AT(mg_generator_prompt, __VA_ARGS__)
 #define mg_generator_append(...) MG_AT(mg_generator_append, __VA_ARGS__)
 #define mg_generate(...) MG_AT(mg_generate, __VA_ARGS__)

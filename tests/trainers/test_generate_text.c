@@ -55,7 +55,7 @@ static void a_generator_takes_only_what_fits(void **state) {
     assert_fails(mg_generator_new(&generator, gpt, 0, true, &error), "0 ids to draw from");
     assert_ok(mg_generator_new(&generator, gpt, 5, true, &error));
     mg_sampler sampler = {.temperature = 1};
-    assert_operation_fails(mg_generate(generator, &sampler, 1, 0, 3, NULL, NULL), "generator", "no prompt yet");
+    assert_operation_fails(mg_generate(generator, &sampler, 1, 0, 3, NULL, NULL, NULL), "generator", "no prompt yet");
     assert_operation_fails(mg_generator_append(generator, 1), "generator", "no prompt yet");
     assert_operation_fails(mg_generator_prompt(generator, (int[]){0, 5}, 2), "generator", "id 5 is not below");
     assert_operation_fails(mg_generator_prompt(generator, (int[]){-1}, 1), "generator", "id -1 is not below");

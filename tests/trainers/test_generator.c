@@ -76,7 +76,7 @@ static bool collect(int id, void *user) {
 static text sample(mg_generator *generator, uint64_t seed, uint32_t number, int limit) {
     text t = {.limit = limit};
     mg_sampler sampler = {.temperature = 1, .top_p = 1};
-    mg_generate(generator, &sampler, seed, number, FAR, collect, &t);
+    assert_ok(mg_generate(generator, &sampler, seed, number, FAR, collect, &t, &fixture_error));
     return t;
 }
 

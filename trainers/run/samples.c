@@ -22,18 +22,18 @@ static mg_status write_sample(FILE *out, const mg_corpus *corpus, const int *ids
     return MG_OK;
 }
 
-static mg_status write_all(FILE *out, mg_generator *generator, mg_gpt *gpt, const mg_corpus *corpus,
+static mg_status write_all(FILE *out, mg_generator *generator, const mg_corpus *corpus,
                            const mg_samples_options *options, mg_grammar_score *score, mg_error *error) {
     int *ids = mg_alloc((size_t)options->n_tokens, sizeof *ids, "a sample", error);
     if (!ids) return MG_ERR_MEMORY;
     int start = mg_tokenizer_start_id(corpus->tokenizer);
     mg_generator_prompt(generator, &start, 1);
-    mg_status status = mg_gpt_check_logits(gpt, mg_generator_logits(generator), mg_gpt_get_config(gpt)->vocab_size,
-                                           error);
+    mg_status status = MG_OK;
     for (int i = 0; i < options->n_samples && status == MG_OK; i++) {
-        mg_generate_ids(generator, &options->sampler, options->seed, (uint32_t)i, options->n_tokens, ids);
-        status = write_sample(out, corpus, ids, options->n_tokens, error);
-        if (!corpus->grammar) continue;
+        status = mg_generate_ids(generator, &options->sampler, options->seed, (uint32_t)i, options->n_tokens, ids,
+                                 error);
+        if (status == MG_OK) status = write_sample(out, corpus, ids, options->n_tokens, error);
+        if (status != MG_OK || !corpus->grammar) continue;
         mg_grammar_score one;
         mg_grammar_judge(corpus->grammar, ids, options->n_tokens, true, &one);
         add_score(score, &one);
@@ -52,7 +52,7 @@ mg_status mg_samples_write(const char *path, mg_gpt *gpt, const mg_corpus *corpu
     mg_atomic_text file;
     status = mg_atomic_text_begin(&file, path, error);
     if (status == MG_OK) {
-        status = write_all(file.out, generator, gpt, corpus, options, score, error);
+        status = write_all(file.out, generator, corpus, options, score, error);
         if (status == MG_OK)
             status = mg_atomic_text_end(&file, error);
         else

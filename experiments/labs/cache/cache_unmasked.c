@@ -134,11 +134,11 @@ static mg_status write_texts(const mg_lab *lab, const lab_subject *subject, bool
     if (status) return status;
     int start = subject->tokenizer ? mg_tokenizer_start_id(subject->tokenizer) : 0;
     mg_generator_prompt(generator, &start, 1);
-    for (uint32_t i = 0; i < (uint32_t)samples; i++)
-        mg_generate_ids(generator, &(mg_sampler){.temperature = 1, .top_p = 1}, lab_asked(lab)->seed, i, n,
-                        ids + i * (uint32_t)n);
+    for (uint32_t i = 0; i < (uint32_t)samples && !status; i++)
+        status = mg_generate_ids(generator, &(mg_sampler){.temperature = 1, .top_p = 1}, lab_asked(lab)->seed, i, n,
+                                 ids + i * (uint32_t)n, error);
     mg_generator_free(generator);
-    return MG_OK;
+    return status;
 }
 
 static int different(int samples, int n, const int *a, const int *b) {

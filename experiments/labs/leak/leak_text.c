@@ -34,10 +34,10 @@ static mg_status write_samples(mg_lab *lab, mg_trainer *trainer, const mg_corpus
     int start = mg_tokenizer_start_id(corpus->tokenizer);
     mg_generator_prompt(generator, &start, 1);
     for (uint32_t sample = 0; sample < SAMPLES && !status; sample++) {
-        mg_generate_ids(generator, &(mg_sampler){.temperature = TEMPERATURE, .top_p = 1}, lab_asked(lab)->seed, sample,
-                        w->length, w->ids + sample * w->length);
+        status = mg_generate_ids(generator, &(mg_sampler){.temperature = TEMPERATURE, .top_p = 1}, lab_asked(lab)->seed,
+                                 sample, w->length, w->ids + sample * w->length, error);
         if (sample % 8 == 7) lab_progress(lab, "writing", sample + 1, SAMPLES, "texts");
-        status = lab_interrupted(lab, error);
+        if (!status) status = lab_interrupted(lab, error);
     }
     mg_generator_free(generator);
     return status;
