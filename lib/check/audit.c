@@ -75,7 +75,7 @@ static void fill_defaults(audit *a, const mg_audit_options *options) {
     a->T = o->length;
     a->full = smaller(a->T, o->full);
     a->sequences = o->sequences + (o->n_ids > 0);
-    /* Many rows per call cost less than many calls; few thousand tokens fit any machine. */
+    /* Many rows per call cost less than many calls; a few thousand tokens fit on any machine. */
     a->rows = a->full <= 128 ? 16 : a->full <= 1024 ? 2048 / a->full : 2;
     if (a->model->most_rows > 0) a->rows = smaller(a->rows, a->model->most_rows);
 }

@@ -1,4 +1,4 @@
-/* Does this model read its labels? Nine probes, asked of any decoder through a few callbacks.
+/* Does this model read its labels? Nine probes of any decoder, through a few callbacks.
  *
  *     mg_audit_model model = {.user = me, .vocab = 65, .context = 64, .logits = my_logits};
  *     mg_audit audit;
@@ -53,7 +53,7 @@ typedef struct mg_audit_batch {
     const int *columns;  /* and which, ascending; NULL: all of the vocabulary */
     bool train;          /* in training mode; dropout, if it can be seeded, with `seed` */
     uint64_t seed;       /* the same in every call of one audit */
-    const int *mask;     /* (rows, length): 1 a token, 0 a pad; NULL: no pads */
+    const int *mask;     /* (rows, length): 1 for a token, 0 for a pad; NULL: no pads */
     const int *segments; /* (rows, length): which document a token belongs to, ascending; NULL: one */
 } mg_audit_batch;
 
@@ -79,15 +79,15 @@ typedef struct mg_audit_model {
 
 typedef struct mg_audit_options {
     uint64_t seed;
-    const int *ids; /* a sequence of the user's that is tested beside random ones; NULL: none */
+    const int *ids; /* a sequence from the user, tested in addition to random ones; NULL: none */
     int n_ids;      /* at least 2, at most the context */
     int length;     /* test sequences of this length; 0: the context */
     int full;       /* every cut and every single token up to this length; 0: 64 */
-    int cuts;       /* beyond it, at least so many cuts; 0: 40 */
+    int cuts;       /* beyond it, at least this many cuts; 0: 40 */
     int sequences;  /* random ones; 0: 2 */
     unsigned skip;  /* probes to leave out: bits 1 << mg_audit_probe */
-    /* Called before each call of the model; planned is the most that there can be. Returns false to stop: the probe at
-     * work and those after it stay inconclusive. NULL: none. */
+    /* Called before each call of the model; planned is an upper bound. Returns false to stop: the current probe and
+     * those after it stay inconclusive. NULL: none. */
     bool (*progress)(void *user, mg_audit_probe probe, long calls, long planned);
     void *user; /* of progress */
 } mg_audit_options;
@@ -112,21 +112,21 @@ typedef struct mg_audit {
     int rows;               /* per call */
     double noise;           /* the largest difference between two equal calls */
     mg_influence influence; /* of `map` */
-    double *map;            /* (full, full): the largest change of prediction i by a change of token j alone */
+    double *map;            /* (full, full): the largest change of prediction i when only token j changes */
     int64_t pairs,
         looked_at;       /* (prediction, later token) in a sequence of `length`, and those of them that were tested */
     long calls, planned; /* of the model; calls is never more than planned */
 } mg_audit;
 
-/* `options` may be NULL. An error that ends the audit: what was found until then is in *result, the probe at work and
- * those after it are inconclusive. Always to be freed. MG_ERR_INPUT: the options do not fit the model. Running out of
- * memory goes to the failure handler. */
+/* `options` may be NULL. If an error ends the audit, what was found until then is in *result; the current probe and
+ * those after it are inconclusive. *result must always be freed. MG_ERR_INPUT: the options do not fit the model.
+ * Running out of memory goes to the failure handler. */
 MG_API mg_status mg_audit_run(mg_audit *result, const mg_audit_model *model, const mg_audit_options *options,
                               mg_error *error);
 MG_API void mg_audit_free(mg_audit *result);
 /* The most calls that an audit can take. */
 MG_API long mg_audit_plan(const mg_audit_model *model, const mg_audit_options *options);
-/* FAIL if any probe failed, or else INCONCLUSIVE if any is, or else PASS. */
+/* FAIL if any probe failed, else INCONCLUSIVE if any is, else PASS. */
 MG_API mg_audit_verdict mg_audit_overall(const mg_audit *result);
 /* The first probe that did not pass; MG_AUDIT_N_PROBES if all that was offered did. */
 MG_API mg_audit_probe mg_audit_first(const mg_audit *result);

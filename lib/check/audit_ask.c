@@ -31,7 +31,7 @@ static bool answered(audit *a, mg_status status) {
     return false;
 }
 
-/* A logit of −inf is a token that cannot be; NaN and +inf are no logits. What a pad predicts is nobody's business. */
+/* A logit of −inf is a token that cannot be; NaN and +inf are not logits. Predictions at pads do not count. */
 static bool are_numbers(audit *a, int rows, int length, int width, const int *mask, const double *x) {
     for (int64_t i = 0; i < (int64_t)rows * length * width; i++) {
         if (!isnan(x[i]) && x[i] != (double)INFINITY) continue;

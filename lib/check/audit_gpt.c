@@ -1,4 +1,4 @@
-/* A GPT of ours as an audit sees it: the same callbacks that anybody's model has. */
+/* Our GPT as an audit sees it: through the same callbacks as any other model. */
 #include "audit.h"
 
 #include <string.h>

@@ -25,7 +25,7 @@ static void see_cut(cuts_seen *seen, int cut, const double *moved) {
 
 /* ---- Up to `full`: every single token, and every cut ---- */
 
-/* Rows 0 … n−1 replace token r alone, rows n … 2n−3 all from r−n+1 on. The last cut is the last token. */
+/* Rows 0 … n−1 replace only token r, rows n … 2n−3 all tokens from r−n+1 on. The last cut is the last token. */
 static int full_rows(int n) {
     return n > 1 ? 2 * n - 2 : n;
 }
@@ -37,7 +37,7 @@ static void write_full_rows(int n, const int *ids, const int *others, int *rows)
     }
 }
 
-/* Sees every pair of one sequence; a prediction that only several tokens together move is in `seen` alone. */
+/* Sees every pair of one sequence; a prediction that only moves with several tokens together is only in `seen`. */
 static bool see_full(audit *a, const mg_audit_batch *like, const int *ids, const int *others, cuts_seen *seen) {
     int n = a->full, *rows = audit_ints(a, (int64_t)full_rows(n) * n);
     double *moved = audit_doubles(a, (int64_t)full_rows(n) * n), *map = a->result->map;

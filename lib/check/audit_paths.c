@@ -269,7 +269,7 @@ void audit_cache(audit *a) {
     static const char positions[] =
         "positions that start at 0 with each piece instead of at the cached length; a mask "
         "of a piece that is cut from the wrong corner; keys that are stored in the wrong place";
-    static const char stale[] = "a reset that leaves keys, values, a length or a state behind";
+    static const char stale[] = "a reset that does not clear keys, values, a length or a state";
     int T = a->T;
     cached c = {.T = T, .ids = audit_sequence(a, 0, T), .others = audit_sequence(a, 1, T)};
     c.logits = audit_doubles(a, (int64_t)T * a->n_columns);

@@ -1,4 +1,4 @@
-/* What the probes share: an audit at work. */
+/* What the probes share: the state of an audit. */
 #ifndef MASKGRAD_AUDIT_PRIVATE_H
 #define MASKGRAD_AUDIT_PRIVATE_H
 
@@ -8,7 +8,7 @@
 
 enum {
     AUDIT_COLUMNS = 64,        /* logits per position that are looked at, and tokens that sequences are made of */
-    AUDIT_NOISE_MULTIPLE = 10, /* what is not so many times the noise is not seen */
+    AUDIT_NOISE_MULTIPLE = 10, /* what is less than this many times the noise does not count */
     AUDIT_CONTROLS = 4         /* rows of the control beyond `full` */
 };
 
@@ -19,7 +19,7 @@ typedef struct audit {
     mg_arena *arena;
     mg_error *error;
     mg_status broken;                  /* the status that ended the audit */
-    mg_audit_probe at;                 /* the probe at work */
+    mg_audit_probe at;                 /* the current probe */
     int T, full, rows, sequences;      /* as in the result; rows and sequences become 1 when rows see each other */
     int n_columns, n_letters;          /* columns and letters are the same ids, but for those of the user's sequence */
     const int *columns, *letters;      /* columns is NULL where all of the vocabulary is asked for */

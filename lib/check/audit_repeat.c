@@ -1,4 +1,4 @@
-/* The probes that come first: is it a function, and of each row alone? */
+/* The probes that come first: is the model a function, and of each row separately? */
 #include "audit_private.h"
 
 #include <math.h>
@@ -138,7 +138,7 @@ static void judge_rows(audit *a, int B, const rows_seen *seen) {
         if (audit_is_rounding(a, seen->by)) {
             audit_add(a, ", no more than rounding");
             audit_look(a, "products whose shape depends on all rows, as in expert routing: they move last bits, and "
-                          "harm nobody. In float64 they shrink; what rows really share does not");
+                          "are harmless. In float64 they shrink; what rows really share does not");
         }
     } else if (seen->permuted >= 0 || seen->alone >= 0) {
         int row = seen->permuted >= 0 ? seen->permuted : seen->alone;

@@ -73,7 +73,7 @@ static bool score(audit *a, int T, scores *s) {
 }
 
 /* The most that the loss differs from this rule's in any sequence, as a part of what is allowed. −inf among the logits
- * makes an infinite cross-entropy, which is nobody's loss. */
+ * makes an infinite cross-entropy, which no loss equals. */
 static double deviation_of(const scores *s, int input, int rule, double factor) {
     double most = 0;
     for (int n = 0; n < SEQUENCES; n++) {

@@ -100,7 +100,7 @@ static bool influences(const mg_causality *c, ptrdiff_t i, ptrdiff_t j) {
     return c->perturbation[at] > 0 && (!c->gradient || c->gradient[at] > 0);
 }
 
-/* The larger of the two influences. NaN is not 0: a gradient that cannot be told counts as one. */
+/* The larger of the two influences. NaN is not 0: an unknown gradient counts as an influence. */
 static void larger_of_both(const mg_causality *c, double *flow) {
     for (ptrdiff_t at = 0; at < c->T * c->T; at++) {
         double gradient = c->gradient ? c->gradient[at] : 0;
@@ -136,7 +136,7 @@ static void judge_leak(mg_causality *c, const runs *r) {
     c->verdict = MG_LEAKS;
     c->layer = layer_of_leak(c, r, MG_CHANGE_TOKEN, MG_CHANGE_EMBEDDING);
     char where[48] = "first seen in the logits";
-    if (c->layer < r->model->n_stages - 1) snprintf(where, sizeof where, "first seen behind layer %d", c->layer);
+    if (c->layer < r->model->n_stages - 1) snprintf(where, sizeof where, "first seen after layer %d", c->layer);
     snprintf(c->reason, sizeof c->reason, "position %td depends on position %td, which is in its future: %s", c->query,
              c->key, where);
 }

@@ -7,9 +7,8 @@
  * Perturbation changes the input at j and looks for changed bits in row i of the logits. Gradient asks whether logits i
  * depend on input j at all, where a change would drown in rounding. Either convicts. Poison puts NaN in at j: what
  * passes then and not otherwise was multiplied by 0, as a key's value is by a weight that the softmax made 0. That is
- * no leak, but it is not nothing, and has a verdict of its own. Silence proves nothing: a model in which nothing flows,
- * backward in time either, gets the verdict that it is inconclusive; one that is not repeatable is convicted of
- * nothing. */
+ * not a leak, but it is not harmless either, and has its own verdict. Silence proves nothing: a model in which nothing
+ * flows even from the past is inconclusive; one that is not repeatable is not judged. */
 #ifndef MASKGRAD_CAUSALITY_H
 #define MASKGRAD_CAUSALITY_H
 
@@ -18,10 +17,10 @@
 
 typedef enum mg_causality_verdict {
     MG_CAUSAL,            /* every position is influenced by itself and the past, none by the future */
-    MG_LEAKS,             /* row `query` depends on position `key`, which is behind it */
+    MG_LEAKS,             /* row `query` depends on position `key`, which is later */
     MG_INCONCLUSIVE,      /* no leak seen, but the positive control failed too */
     MG_ONLY_POISON_LEAKS, /* no leak, but a NaN at `key` reaches row `query` */
-    MG_NOT_REPEATABLE     /* the same input gave other bits: nothing can be told */
+    MG_NOT_REPEATABLE     /* the same input gave different bits: nothing can be concluded */
 } mg_causality_verdict;
 
 typedef struct mg_causality {
@@ -38,8 +37,8 @@ typedef struct mg_causality {
 
 /* ids (T), T at most block_size; it takes 3 T + 4 forward passes and T backward ones. The model is left as it was, bit
  * for bit, gradients included; nothing of it may be in use elsewhere meanwhile. MG_ERR_MEMORY; *result then holds
- * nothing. An operation inside that finds no memory goes to the failure handler: one that jumps out leaves the check's
- * own memory behind, and a model fit only for freeing. */
+ * nothing. An operation inside that runs out of memory goes to the failure handler: if it jumps out, the check's own
+ * memory leaks and the model can only be freed. */
 MG_API mg_status mg_causality_of_gpt(mg_causality *result, mg_gpt *gpt, const int *ids, ptrdiff_t T, mg_error *error);
 MG_API void mg_causality_free(mg_causality *result);
 
@@ -67,7 +66,7 @@ typedef struct mg_causality_model {
 MG_API mg_status mg_causality_check(mg_causality *result, const mg_causality_model *model, mg_error *error);
 
 /* ---- Not installed: between maskgrad's own files ---- */
-/* How many positions ahead anything can get: the layers' furthest lookaheads, added up, and at most T − 1. Influence is
+/* How many positions ahead anything can flow: the sum of the layers' largest lookaheads, at most T − 1. Influence is
  * exactly on j <= i + reach. */
 ptrdiff_t mg_causality_reach(const mg_gpt_config *config, ptrdiff_t T);
 

@@ -1,5 +1,5 @@
 /* A GPT as mg_causality_check sees it. What enters the first block at position j is wte[ids[j]] + wpe[j], and nothing
- * else reads row j of wpe: changing that row changes the input at j, and there alone. */
+ * else reads row j of wpe: changing that row changes the input only at j. */
 #include "causality.h"
 
 #include <math.h>
@@ -82,8 +82,8 @@ static void gradient(void *user, ptrdiff_t row, double *to) {
     positions(s)->grad = NULL; /* it was the tape's */
 }
 
-/* During the check wpe alone requires a gradient, in a buffer of the tape's, so that what the parameters have gathered
- * stays as it is and a model made for inference can be asked too. */
+/* During the check only wpe requires a gradient, in a buffer on the tape, so that the gradients accumulated in the
+ * parameters stay as they are and a model made for inference can be checked too. */
 static void swap_gradients(mg_params *params, bool *required, mg_real **grad) {
     for (int i = 0; i < params->n; i++) {
         mg_tensor *x = &params->param[i].tensor;

@@ -18,7 +18,7 @@ typedef struct check {
     void *user;
     int n_in;
     mg_tensor *const *in;
-    double *numeric; /* of all inputs, one behind the other */
+    double *numeric; /* of all inputs, one after another */
     double *slope;   /* of each element of the function's result, at the input that is being moved */
 } check;
 

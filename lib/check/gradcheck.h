@@ -1,11 +1,11 @@
-/* Gradients checked against differences: whether what mg_backward says of a function is what the function does. */
+/* Gradients checked against finite differences: whether mg_backward differentiates a function correctly. */
 #ifndef MASKGRAD_GRADCHECK_H
 #define MASKGRAD_GRADCHECK_H
 
 #include "tape.h"
 
-/* The function under test: from the inputs to a tensor of any shape, on this tape. It must draw nothing new from call
- * to call. A result of more than one element is contracted with fixed random weights. */
+/* The function under test: from the inputs to a tensor of any shape, on this tape. It must draw the same random numbers
+ * in every call. A result of more than one element is contracted with fixed random weights. */
 typedef mg_tensor *mg_gradcheck_fn(mg_tape *tape, mg_tensor *const *in, void *user);
 
 typedef struct mg_gradcheck_result {

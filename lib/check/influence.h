@@ -1,4 +1,5 @@
-/* Reading a map of who moves whom: row i a prediction, column j a token, and what a change of that token did to it. */
+/* Interpreting a map of who moves whom: row i a prediction, column j a token, and what a change of that token did to
+ * it. */
 #ifndef MASKGRAD_INFLUENCE_H
 #define MASKGRAD_INFLUENCE_H
 
@@ -15,8 +16,8 @@ typedef struct mg_influence {
 
 /* map (T,T), row-major. An entry that is not 0 is an influence, NaN and infinity included. */
 MG_API mg_influence mg_influence_read(ptrdiff_t T, const double *map);
-/* The first row from 1 on that no earlier column moves; -1: there is none. Where nothing flows, nothing can be seen to
- * leak, so that a map with such a row acquits nobody. */
+/* The first row from 1 on that no earlier column moves; -1: there is none. Where nothing flows, no leak can be seen, so
+ * a map with such a row proves nothing. */
 MG_API ptrdiff_t mg_influence_silent_row(ptrdiff_t T, const double *map);
 
 #endif

@@ -10,10 +10,10 @@ typedef struct chunk {
 } chunk;
 
 struct mg_arena {
-    chunk *newest; /* what is given out comes from here; its `next` are older, and full */
+    chunk *newest; /* memory is given out from here; the chunks after it are older, and full */
     size_t offset; /* of the first free byte in newest */
     size_t used, peak, total;
-    size_t most; /* used at once since the last reset */
+    size_t most; /* the most in use since the last reset */
 };
 
 enum { SMALLEST_CHUNK = 1 << 18 };
@@ -53,7 +53,7 @@ static bool add_chunk(mg_arena *arena, size_t size) {
     return true;
 }
 
-/* A quarter of what is there already, so that a round that grows touches few chunks and wastes little. */
+/* A quarter of what is there already, so that growth needs few chunks and wastes little. */
 static bool grow(mg_arena *arena, size_t bytes) {
     size_t size = arena->total / 4;
     if (size < SMALLEST_CHUNK) size = SMALLEST_CHUNK;
@@ -79,9 +79,9 @@ void *mg_arena_alloc(mg_arena *arena, size_t count, size_t size, const char *wha
     return block;
 }
 
-/* A round that took several chunks leaves one that would have held it all, and an eighth more: the next round of the
- * same size allocates nothing, and rounds that grow slowly do so now and then. If there is no memory for that now, the
- * next request asks again. */
+/* If a round needed several chunks, replace them by one that holds it all, plus an eighth: the next round of the same
+ * size allocates nothing, and slowly growing rounds allocate only now and then. If there is no memory for it now, the
+ * next request tries again. */
 void mg_arena_reset(mg_arena *arena) {
     if (arena->newest && (arena->newest->next || arena->newest->size < arena->most)) {
         size_t size = arena->most + arena->most / 8;

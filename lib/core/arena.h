@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* A place in an arena, to come back to. */
+/* A position in an arena, to return to. */
 typedef struct mg_arena_mark {
     const void *chunk;
     size_t offset, used;
@@ -18,10 +18,11 @@ typedef struct mg_arena mg_arena;
 
 mg_status mg_arena_new(mg_arena **arena, mg_error *error); /* MG_ERR_MEMORY, and *arena is NULL */
 void mg_arena_free(mg_arena *arena);
-/* count objects of `size` bytes, 64-byte aligned, not initialised, valid until the next reset. Never returns NULL: a
- * refusal goes to the failure handler (MG_FAILURE_MEMORY) with what the memory was for and how much was asked. */
+/* count objects of `size` bytes, 64-byte aligned, not initialized, valid until the next reset. Never returns NULL:
+ * running out of memory goes to the failure handler (MG_FAILURE_MEMORY), with what it was for and how much was asked.
+ */
 void *mg_arena_alloc(mg_arena *arena, size_t count, size_t size, const char *what);
-/* Take everything back at once, whatever it was; the memory stays for the next round. */
+/* Take everything back at once; the memory stays for the next round. */
 void mg_arena_reset(mg_arena *arena);
 /* Give back what was taken since mg_arena_here, and only that. */
 mg_arena_mark mg_arena_here(const mg_arena *arena);

@@ -9,8 +9,8 @@
 
 enum { LONGEST = sizeof((mg_error *)NULL)->message };
 
-/* The one door of every message: names of files, cells, words come from strangers. What is cut here is longer than what
- * fits there. */
+/* Every message passes through here, since names of files, cells and words are untrusted. The buffer holds more than
+ * the message can. */
 static void format_printable(char *message, const char *format, va_list arguments) MG_PRINTF(2, 0);
 static void format_printable(char *message, const char *format, va_list arguments) {
     char text[LONGEST + 4];
@@ -81,7 +81,7 @@ mg_trap *mg_trap_set(mg_trap *trap) {
     return before;
 }
 
-/* Never returns, and leaves the thread in no call: the handler jumps where it likes. */
+/* Never returns, and leaves the thread in no public call: the handler may jump anywhere. */
 MG_NORETURN static void report(mg_failure kind, mg_place at, mg_place check, const char *text) {
     char message[sizeof current_trap->text + 256];
     if (current_trap) {
@@ -96,7 +96,7 @@ MG_NORETURN static void report(mg_failure kind, mg_place at, mg_place check, con
     current_place = (mg_place){0};
     snprintf(message, sizeof message, "%s:%d: %s", at.file, at.line, text);
     if (failure_handler) failure_handler(kind, message, failure_user);
-    /* The default, and what happens to a handler that returns although it must not. */
+    /* The default, also used when a handler returns although it must not. */
     fprintf(stderr, "maskgrad: %s\n", message);
     abort();
 }

@@ -29,12 +29,12 @@ typedef enum mg_status {
     MG_ERR_FORMAT, /* a file's content is not what it should be */
     MG_ERR_INPUT,  /* a value given by the user is out of range or does not fit the rest */
     MG_ERR_STATE,  /* the request makes sense, but not for this model, run or cache */
-    MG_ERR_STOPPED /* the caller asked for a stop in the middle */
+    MG_ERR_STOPPED /* the caller asked to stop */
 } mg_status;
 
 typedef struct mg_error {
     mg_status status;
-    char message[1024]; /* one sentence on one line; control characters in it are written out (printable.h) */
+    char message[1024]; /* one sentence on one line; control characters in it are escaped (printable.h) */
 } mg_error;
 
 /* Fill *error (which may be NULL) and return status, so that a function can end with `return mg_error_set(...)`. */
@@ -64,7 +64,7 @@ MG_API MG_NORETURN void mg_fail_in_call(mg_failure kind, const char *file, int l
 #endif
 #define MG_CHECK(condition, ...) ((condition) ? (void)0 : MG_FAIL(MG_FAILURE_BUG, __VA_ARGS__))
 
-/* ---- Whose line a failure names ----
+/* ---- Which line a failure names ----
  *
  * A public function that can fail is also a macro of the same name, which hands over the file and line of the call:
  *
@@ -72,9 +72,9 @@ MG_API MG_NORETURN void mg_fail_in_call(mg_failure kind, const char *file, int l
  *     #define mg_exp(...) MG_AT(mg_exp, __VA_ARGS__)
  *
  * The first list names the pointers that must not be NULL, the second is what the function is called with. The place is
- * an argument until all other arguments are there, so calls nest as they like, whatever order a compiler evaluates them
- * in. Inside the library (MG_LIBRARY) there are no such macros: what it calls in turn still names the user's line.
- * (mg_exp)(tape, x) is the function itself. */
+ * passed as an argument, so calls may nest in any way, whatever order a compiler evaluates arguments in. Inside the
+ * library (MG_LIBRARY) there are no such macros: what it calls in turn still names the user's line. (mg_exp)(tape, x)
+ * is the function itself. */
 typedef struct mg_place {
     const char *file; /* NULL: in no public call */
     int line;

@@ -1,5 +1,5 @@
-/* A failure that waits: one in a tile of a parallel loop must not reach the handler on a thread that the caller does
- * not know, nor jump out of the loop. It is caught at the tile's end and raised again where the loop was called. */
+/* A failure that waits: a failure in a tile of a parallel loop must not reach the handler on a thread that the caller
+ * does not know, nor jump out of the loop. It is caught at the tile's end and raised again after the loop. */
 #ifndef MASKGRAD_FAILURE_H
 #define MASKGRAD_FAILURE_H
 

@@ -1,5 +1,5 @@
 /* Matrix products on the calling thread: BLAS never starts threads of its own here (mg_parallel does), so a product's
- * bits depend on its shape and its operands alone. */
+ * bits depend only on its shape and its operands. */
 #ifndef MASKGRAD_GEMM_H
 #define MASKGRAD_GEMM_H
 
@@ -18,12 +18,11 @@ MG_API void mg_gemm(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, mg_real alpha, mg_mat
 
 /* ---- Not installed: between maskgrad's own files ---- */
 /* Keep BLAS from starting threads in products of the calling thread. Each thread calls it before its first product,
- * while no other thread is in one: an OpenBLAS that is built on OpenMP asks each thread anew how many threads it wants.
- */
+ * while no other thread is in one: an OpenBLAS built on OpenMP keeps this setting per thread. */
 void mg_gemm_one_thread(void);
-/* Read a block (rows,n) once, in the order of its memory, so that it is in this thread's cache for the product that
- * comes next. BLAS packs its operands a few columns at a time, which no prefetcher follows: with operands that were not
- * in the cache, products of width 128 are 3 to 9 % slower without this pass. */
+/* Read a block (rows,n) once, in the order of its memory, so that it is in this thread's cache for the next product.
+ * BLAS packs its operands a few columns at a time, which no prefetcher follows: with operands that were not in the
+ * cache, products of width 128 are 3 to 9 % slower without this pass. */
 void mg_gemm_warm(ptrdiff_t rows, ptrdiff_t n, const mg_real *x, ptrdiff_t stride);
 /* "OpenBLAS 0.3.21 Haswell": which library and which kernel compute the products. */
 const char *mg_blas_name(void);

@@ -1,4 +1,4 @@
-/* FNV-1a, 64 bits (Fowler, Noll, Vo): for tables and to tell files apart, not against an adversary. */
+/* FNV-1a, 64 bits (Fowler, Noll, Vo): for tables and to distinguish files, not against an adversary. */
 #ifndef MASKGRAD_HASH_H
 #define MASKGRAD_HASH_H
 

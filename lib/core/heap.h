@@ -1,5 +1,5 @@
-/* The one door to the heap. Everything that maskgrad allocates passes here, so that a test can make any request
- * fail, count the requests, or fill fresh memory with NaN. */
+/* The only access to the heap. Everything that maskgrad allocates passes through here, so that a test can make any
+ * request fail, count the requests, or fill fresh memory with NaN. */
 #ifndef MASKGRAD_HEAP_H
 #define MASKGRAD_HEAP_H
 
@@ -11,7 +11,7 @@ enum { MG_ALIGNMENT = 64 }; /* bytes: a cache line, and the widest vector regist
 
 MG_API void mg_free(void *block); /* NULL is fine */
 
-/* The system below the door; a test replaces it. `allocate` returns 64-byte aligned memory or NULL. */
+/* The system's allocator, which a test can replace. `allocate` returns 64-byte aligned memory or NULL. */
 typedef struct mg_allocator {
     void *(*allocate)(size_t bytes, void *user);
     void (*release)(void *block, void *user);
@@ -22,21 +22,21 @@ typedef struct mg_allocator {
 MG_API void mg_set_allocator(const mg_allocator *allocator);
 
 /* ---- Not installed: between maskgrad's own files ---- */
-/* count objects of `size` bytes each, 64-byte aligned, not initialised. A product that overflows or a refusal by the
- * system returns NULL and fills *error with what the memory was for and how much was asked. A count of 0 returns a
- * valid pointer. Free with mg_free. */
+/* count objects of `size` bytes each, 64-byte aligned, not initialized. If the product overflows or the system refuses,
+ * returns NULL and fills *error with what the memory was for and how much was requested. A count of 0 returns a valid
+ * pointer. Free with mg_free. */
 void *mg_alloc(size_t count, size_t size, const char *what, mg_error *error);
 /* The same, filled with zeros. */
 void *mg_alloc_zero(size_t count, size_t size, const char *what, mg_error *error);
 /* Grow a block got from mg_alloc (or NULL) from old_count to new_count objects; on failure the old block stays. */
 void *mg_alloc_grow(void *block, size_t old_count, size_t new_count, size_t size, const char *what, mg_error *error);
-/* A copy of a string, or of its first `length` bytes with a 0 behind them. */
+/* A copy of a string, or of its first `length` bytes, followed by a 0. */
 char *mg_strdup(const char *text, mg_error *error);
 char *mg_strndup(const char *text, size_t length, mg_error *error);
-/* A block that fills up bit by bit: small pages, so that what is never written takes no memory. Large blocks have large
- * pages otherwise, where the system gives them. */
+/* For a block that fills up gradually: use small pages, so that what is never written takes no memory. Otherwise large
+ * blocks get large pages if the system has them. */
 void mg_heap_fills_slowly(void *block, size_t bytes);
-/* Give what was freed back to the system: after a large file was read. */
+/* Return freed memory to the system, for instance after reading a large file. */
 void mg_heap_trim(void);
 /* How many requests have been made since the program started. */
 size_t mg_allocation_count(void);

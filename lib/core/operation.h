@@ -28,21 +28,21 @@ struct mg_node {
     mg_node *previous;
 };
 
-/* An output: data not initialised, no gradient yet, not a leaf. */
+/* An output: data not initialized, no gradient yet, not a leaf. */
 MG_API mg_tensor *mg_tape_output(mg_tape *tape, int ndim, const ptrdiff_t *dim);
-/* A tensor that looks at somebody else's data in another shape. */
+/* A tensor that shares the given data, in another shape. */
 MG_API mg_tensor *mg_tape_view(mg_tape *tape, int ndim, const ptrdiff_t *dim, mg_real *data);
 /* Memory that lives until the reset. */
 MG_API void *mg_tape_alloc(mg_tape *tape, size_t count, size_t size, const char *what);
-/* Write the operation down, if the tape records and an input requires a gradient; then out requires one too. */
+/* Record the operation if the tape is recording and an input requires a gradient; then out requires one too. */
 MG_API void mg_tape_append(mg_tape *tape, const mg_op *op, mg_tensor *out, int n_in, mg_tensor *const *in,
                            const void *saved);
-/* Whether an operation on these inputs would be written down: what only the backward needs can be left out if not. */
+/* Whether an operation on these inputs would be recorded; if not, skip what only the backward needs. */
 MG_API bool mg_tape_wants(const mg_tape *tape, int n_in, mg_tensor *const *in);
 
 /* The gradient of x to add to: zeroed at its first use in this call of mg_backward. NULL if x requires none. */
 MG_API mg_real *mg_grad(mg_tape *tape, mg_tensor *x);
-/* For kernels that can write as cheaply as add. *beta is 0 if the buffer holds nothing yet and every element must be
+/* For kernels that can write as cheaply as add. *beta is 0 if the buffer is not initialized and every element must be
  * written, 1 if it must be added to. NULL if x requires none. */
 MG_API mg_real *mg_grad_beta(mg_tape *tape, mg_tensor *x, mg_real *beta);
 
@@ -53,7 +53,7 @@ MG_API MG_NORETURN void mg_op_fail(const char *file, int line, const char *name,
     MG_PRINTF(4, 5);
 
 MG_API bool mg_tape_is_recording(const mg_tape *tape);
-/* What was made since the mark is gone. While nothing is recorded, or inside an operation's backward. */
+/* Drop everything made since the mark. Only while nothing is recorded, or inside an operation's backward. */
 MG_API mg_arena_mark mg_tape_mark(const mg_tape *tape);
 MG_API void mg_tape_rewind(mg_tape *tape, mg_arena_mark mark);
 
@@ -70,12 +70,12 @@ typedef struct mg_profile {
     int n_rows;
 } mg_profile;
 
-/* From now on add each operation's time to *profile; NULL stops. The time between two operations is booked on the
- * second one, so watch a stretch of code that does little else. */
+/* From now on add each operation's time to *profile; NULL stops. The time between two operations counts for the second
+ * one, so profile code that does little else. */
 MG_API void mg_tape_profile(mg_tape *tape, mg_profile *profile);
 
 #ifdef MG_HOSTILE
-/* For tests of tests: from now on, what operation `op` leaves in the gradient of its input number `input` is multiplied
+/* For tests of tests: from now on, what operation `op` adds to the gradient of its input number `input` is multiplied
  * by factor, as if its backward were wrong. NULL stops. */
 MG_API void mg_tape_break(const char *op, int input, mg_real factor);
 #endif

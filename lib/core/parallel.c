@@ -1,9 +1,9 @@
-/* A pool of threads that takes tiles as it comes to them, spins for some microseconds when there are none, then sleeps.
+/* A pool of threads that take tiles as they become free, spin for some microseconds when there are none, then sleep.
  *
  * A training step has about a hundred loops with little between them, so the threads must be awake when the next one
- * comes. But other programs want the processors too: a thread that they keep from running must not be waited for, so
- * the caller takes on whatever tiles nobody else has begun, and a thread that spins for long keeps the processor from
- * the very thread it waits for. OpenMP's loops, with a fixed share a thread and a millisecond of spinning, took ten
+ * comes. But other programs want the processors too: the caller must not wait for a thread that they keep from running,
+ * so it takes whatever tiles no other thread has begun; and a thread that spins for long keeps the processor from the
+ * very thread that it waits for. OpenMP's loops, with a fixed share per thread and a millisecond of spinning, took ten
  * times as long as one thread on a busy machine. */
 #define _GNU_SOURCE
 #include "parallel.h"
@@ -28,7 +28,7 @@ typedef struct job {
     _Atomic(mg_tile_fn *) fn;
     _Atomic(void *) context;
     atomic_uint n_tickets;
-    atomic_int threads; /* that may take part, the caller included */
+    atomic_int threads; /* that may take part, including the caller */
 } job;
 
 /* What went wrong in a loop: in the first of its tiles that failed, whatever thread it ran on. */
@@ -65,7 +65,7 @@ static struct pool {
 static atomic_int thread_count;
 static _Thread_local bool inside; /* a tile */
 
-/* Scratch memory: of the pool's threads, and for loops that do without the pool. */
+/* Scratch memory: for the pool's threads, and for loops that run without the pool. */
 typedef struct space {
     void *memory;
     size_t bytes;
@@ -111,8 +111,8 @@ static bool is_new(unsigned seen) {
     return generation != seen && generation % 2 == 0;
 }
 
-/* A worker goes to sleep only if, with `sleepers` already raised, there is no new job; the caller puts the job out
- * first and looks at `sleepers` then. All are sequentially consistent, so one of the two sees the other's. */
+/* A worker goes to sleep only if, with `sleepers` already raised, there is no new job; the caller publishes the job
+ * first and then looks at `sleepers`. All accesses are sequentially consistent, so one of the two sees the other's. */
 static void wait_for_work(unsigned seen) {
     for (int i = 0; i < SPINS; i++) {
         if (is_new(seen)) return;
@@ -191,7 +191,7 @@ static void draw_tickets(int thread, unsigned generation) {
     }
 }
 
-/* Put a job out; returns its generation. Only the caller's thread writes the generation. */
+/* Publish a job; returns its generation. Only the caller's thread writes the generation. */
 static unsigned put_out(ptrdiff_t n_tiles, mg_tile_fn *fn, void *context, int threads) {
     job *j = &pool.job;
     unsigned generation = generation_of(atomic_load(&pool.box)) + 2;
@@ -235,7 +235,8 @@ static void *work(void *argument) {
     }
 }
 
-/* As many workers as are wanted, or as the system gives. One by one, and each is ready when the next one starts. */
+/* As many workers as requested, or as the system allows. They start one by one, and each is ready when the next one
+ * starts. */
 static void start_workers(int wanted) {
     mg_gemm_one_thread();
     while (pool.n_workers < wanted) {

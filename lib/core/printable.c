@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Inclusive, ascending. The marks of direction are those of the Unicode Standard Annex 9. */
+/* Inclusive, ascending. The direction marks are those of Unicode Standard Annex 9. */
 static const struct {
     uint32_t first, last;
 } hidden[] = {
@@ -27,7 +27,8 @@ static bool is_hidden(uint32_t c) {
 
 enum { LONGEST_ESCAPE = sizeof "\\u202E" };
 
-/* The next character, or the next byte if it is part of none, as it is to be shown. Returns how many bytes it has. */
+/* The next character, or the next byte if it is not part of one, as it should be shown. Returns how many bytes it has.
+ */
 static size_t show_next(const char *bytes, size_t n, const char *kept, char shown[LONGEST_ESCAPE]) {
     int length = mg_utf8_next(bytes, n);
     if (length <= 0) {

@@ -1,5 +1,5 @@
-/* Text from a file or a user, made fit for a terminal, a log or an error message: it stays on its line, gives the
- * terminal no orders, and shows what it is. */
+/* Text from a file or a user, made fit for a terminal, a log or an error message: it stays on its line, cannot control
+ * the terminal, and hides nothing. */
 #ifndef MASKGRAD_PRINTABLE_H
 #define MASKGRAD_PRINTABLE_H
 
@@ -8,9 +8,9 @@
 #include <stddef.h>
 
 /* Copies n bytes to `out`, which has `room` bytes (at least 4), and returns the length of what it wrote; a 0 follows.
- * Written out as \n, \r, \t, \xHH or \uHHHH are
+ * Escaped as \n, \r, \t, \xHH or \uHHHH are
  *   control characters: C0, DEL, C1;
- *   line and paragraph separators, and marks that turn the direction of writing (Unicode Standard Annex 9);
+ *   line and paragraph separators, and marks that change the writing direction (Unicode Standard Annex 9);
  *   U+200B and U+FEFF, which cannot be seen at all;
  *   bytes that are not UTF-8.
  * ASCII characters in `kept` ("\n\t", or "" for none) stay as they are. Text that does not fit is cut between

@@ -1,6 +1,6 @@
 /* Counter-based random numbers: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011),
- * from Random123. A draw is a pure function of (seed, stream, step, index): there is no generator state that could be
- * lost, shared between threads, or drawn from in another order. */
+ * from Random123. A draw is a pure function of (seed, stream, step, index): there is no generator state to lose, to
+ * share between threads, or to draw from in another order. */
 #ifndef MASKGRAD_RNG_H
 #define MASKGRAD_RNG_H
 
@@ -30,7 +30,7 @@ typedef struct mg_rng {
 MG_API void mg_rng_words(mg_rng rng, uint64_t index, uint32_t words[4]);
 /* Uniform in [0, 1), 53 bits. */
 MG_API double mg_rng_uniform(mg_rng rng, uint64_t index);
-/* An integer in [0, n), n >= 1, without modulo bias that could be seen (64 random bits times n, the high word). */
+/* An integer in [0, n), n >= 1, without noticeable modulo bias (64 random bits times n, the high word). */
 MG_API uint64_t mg_rng_below(mg_rng rng, uint64_t index, uint64_t n);
 /* Standard normal (Box and Muller 1958). */
 MG_API double mg_rng_normal(mg_rng rng, uint64_t index);

@@ -17,7 +17,7 @@
 #else
 #define MG_KERNEL
 #endif
-/* A helper that each clone takes in whole. */
+/* A helper that is inlined into each clone. */
 #define MG_INLINE static inline __attribute__((always_inline))
 
 #if defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
@@ -49,7 +49,7 @@ extern double log(double);
 #define MG_REAL_MAX FLT_MAX
 #endif
 
-/* The greatest of n reals, NaN aside; −inf if there is none. */
+/* The greatest of n reals, ignoring NaN; −inf if there is none. */
 MG_INLINE mg_real mg_greatest(ptrdiff_t n, const mg_real *x) {
     mg_real max = -(mg_real)INFINITY;
 #pragma omp simd reduction(max : max)

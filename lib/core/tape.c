@@ -59,7 +59,7 @@ mg_arena_mark mg_tape_mark(const mg_tape *tape) {
 }
 
 void mg_tape_rewind(mg_tape *tape, mg_arena_mark mark) {
-    MG_CHECK(!tape->recording || tape->walking, "tape: what is recorded may still be needed backward");
+    MG_CHECK(!tape->recording || tape->walking, "tape: what is recorded may still be needed by backward");
     mg_arena_rewind(tape->arena, mark);
 }
 

@@ -1,4 +1,4 @@
-/* The tape: operations write themselves down as they compute, and mg_backward reads it from the end.
+/* The tape: operations record themselves as they compute, and mg_backward reads it from the end.
  *
  *     mg_tape_new(&tape, &error);
  *     mg_tensor *x = mg_leaf(tape, 1, (ptrdiff_t[]){3});            fill x->data
@@ -21,17 +21,17 @@ typedef struct mg_tape mg_tape;
 /* MG_ERR_MEMORY, and *tape is NULL. */
 MG_API mg_status mg_tape_new(mg_tape **tape, mg_error *error);
 MG_API void mg_tape_free(mg_tape *tape);
-/* Off: operations compute and nothing is written down, which is inference. A new tape records. */
+/* Off: operations compute without being recorded, for inference. A new tape records. */
 MG_API void mg_tape_record(mg_tape *tape, bool on);
 /* Drop every tensor and operation since the last reset. O(1). */
 MG_API void mg_tape_reset(mg_tape *tape);
-/* d loss / d x into x->grad for every x that the loss depends on and that requires it. loss has one element. Leaves
- * accumulate from call to call; interior gradients start at 0 in each call and stay readable until the reset,
+/* d loss / d x into x->grad for every x that the loss depends on and that requires it. loss has one element. Gradients
+ * of leaves accumulate from call to call; interior gradients start at 0 in each call and can be read until the reset,
  * unless they are recycled. */
 MG_API void mg_backward(mg_tape *tape, mg_tensor *loss);
-/* On: mg_backward gives an interior gradient's memory to the next ones as soon as it has walked past it, and x->grad is
- * NULL again. Training needs no more, in about half the memory, and what is written next is still in the cache. A new
- * tape keeps them. */
+/* On: mg_backward reuses an interior gradient's memory as soon as it has passed it, and x->grad is NULL again. That is
+ * enough for training and takes about half the memory, and the memory that is written next is still in the cache. A new
+ * tape keeps all gradients. */
 MG_API void mg_tape_recycle_gradients(mg_tape *tape, bool on);
 /* A tensor of the user's on this tape: zeros, requires_grad, with a zeroed gradient. Lives until the reset. */
 MG_API mg_tensor *mg_leaf(mg_tape *tape, int ndim, const ptrdiff_t *dim);
@@ -40,7 +40,7 @@ MG_API mg_tensor *mg_constant(mg_tape *tape, int ndim, const ptrdiff_t *dim);
 /* Data from an array (copied), and from N(0, 1), element i being mg_rng_normal(rng, i). */
 MG_API mg_tensor *mg_values(mg_tape *tape, int ndim, const ptrdiff_t *dim, const mg_real *values);
 MG_API mg_tensor *mg_randn(mg_tape *tape, int ndim, const ptrdiff_t *dim, mg_rng rng);
-/* Shape and values for people, a row per line, in brackets as NumPy writes them; of a long axis the first and last. */
+/* Print shape and values for people, one row per line, in brackets as in NumPy; of a long axis, the first and last. */
 MG_API void mg_print(const mg_tensor *x, FILE *out);
 MG_API size_t mg_tape_bytes(const mg_tape *tape); /* the largest number of bytes in use between two resets so far */
 

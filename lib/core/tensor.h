@@ -20,7 +20,7 @@ typedef struct mg_tensor {
     int ndim;                  /* 0 for a scalar */
     ptrdiff_t dim[MG_MAX_DIM]; /* the first ndim are used, each at least 1 */
     mg_real *data;
-    mg_real *grad;      /* NULL until something flows back to it; same shape as data */
+    mg_real *grad;      /* NULL until a gradient flows back to it; same shape as data */
     bool requires_grad; /* whether backward computes grad */
     bool leaf;          /* made by the user: grad accumulates over calls of mg_backward until the user clears it */
     uint64_t grad_pass; /* not a leaf: the call of mg_backward that grad belongs to */
@@ -30,7 +30,7 @@ typedef struct mg_tensor {
 MG_API ptrdiff_t mg_size(const mg_tensor *x);
 MG_API bool mg_same_shape(const mg_tensor *a, const mg_tensor *b);
 /* The number of elements of a shape. A dimension below 1, more than MG_MAX_DIM of them, or a product over PTRDIFF_MAX/8
- * is the caller's bug and goes to the failure handler. */
+ * is a bug of the caller and goes to the failure handler. */
 MG_API ptrdiff_t mg_shape_size(int ndim, const ptrdiff_t *dim);
 
 typedef struct mg_shape_text {

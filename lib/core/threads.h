@@ -1,5 +1,5 @@
-/* How many threads compute. Results do not depend on it. Any number of threads of the user's may use the library, each
- * with its own tape and model; what they compute in parallel takes turns. */
+/* How many threads compute. Results do not depend on it. Any number of the user's threads may use the library, each
+ * with its own tape and model; their parallel loops take turns. */
 #ifndef MASKGRAD_THREADS_H
 #define MASKGRAD_THREADS_H
 
@@ -9,8 +9,8 @@
 MG_API void mg_set_threads(int threads);
 MG_API int mg_threads(void);
 
-/* End the threads and free their scratch memory, which are kept from loop to loop otherwise. Waits for a loop that
- * runs; not inside a tile. */
+/* End the threads and free their scratch memory, which are otherwise kept from loop to loop. Waits for a running loop;
+ * must not be called inside a tile. */
 MG_API void mg_parallel_release(void);
 
 #endif

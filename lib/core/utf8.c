@@ -39,7 +39,7 @@ uint32_t mg_utf8_decode(const char *bytes, int n) {
     return character;
 }
 
-/* wcwidth knows widths only in a UTF-8 locale, so it is asked in one, whatever the program's is. */
+/* wcwidth knows widths only in a UTF-8 locale, so it is called in one, whatever the program's locale is. */
 static int width_of(wchar_t character) {
     static locale_t utf8;
     if (!utf8) utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
@@ -47,7 +47,7 @@ static int width_of(wchar_t character) {
     locale_t before = uselocale(utf8);
     int width = wcwidth(character);
     uselocale(before);
-    return width < 0 ? 1 : width; /* a control character; how it is shown, is not known */
+    return width < 0 ? 1 : width; /* a control character: how it is shown is unknown */
 }
 
 size_t mg_utf8_step(const char *text, int *columns) {

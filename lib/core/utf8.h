@@ -16,16 +16,16 @@ int mg_utf8_next(const char *bytes, size_t n);
 uint32_t mg_utf8_decode(const char *bytes, int n);
 /* MG_ERR_FORMAT with the offset and the value of the first byte that begins no whole character. */
 mg_status mg_utf8_check(const char *bytes, size_t n, mg_error *error);
-/* How many columns a terminal takes for the character that a 0-terminated text begins with: 2 for one of East Asia's
- * wide ones, 0 for one that stands on the letter before, else 1, as for bytes that are none. Returns its bytes; 0
- * at the end of the text. */
+/* How many columns a terminal takes for the character that a 0-terminated text begins with: 2 for a wide one (East
+ * Asian), 0 for a combining one, else 1, also for bytes that are not a character. Returns its number of bytes; 0 at the
+ * end of the text. */
 size_t mg_utf8_step(const char *text, int *columns);
-/* And for all of it. */
+/* The same for the whole text. */
 int mg_utf8_columns(const char *text);
-/* How many bytes of it fit into so many columns. */
+/* How many bytes of the text fit into `columns` columns. */
 size_t mg_utf8_fitting(const char *text, int columns);
 
-/* Tokens of a byte-level tokenizer end where they like, also within a character. A stream holds such bytes back until
+/* Tokens of a byte-level tokenizer can end anywhere, even within a character. A stream holds such bytes back until
  * the character is whole. Starts as {0}. */
 typedef struct mg_utf8_stream {
     char held[4];
@@ -35,10 +35,10 @@ typedef struct mg_utf8_stream {
 /* How many bytes mg_utf8_push may write for a push of n: each byte may turn into a U+FFFD, which has three. */
 #define MG_UTF8_ROOM(n) (3 * ((size_t)(n) + 3))
 
-/* Take n more bytes; write to `printable` (MG_UTF8_ROOM(n) bytes) what is whole by now, with U+FFFD for what is
+/* Take n more bytes; write to `printable` (MG_UTF8_ROOM(n) bytes) what is complete now, with U+FFFD for what is
  * invalid. Returns how many bytes were written; no 0 is added. */
 size_t mg_utf8_push(mg_utf8_stream *stream, const char *bytes, size_t n, char *printable);
-/* The end: what is still held back becomes one U+FFFD. Writes at most 3 bytes and leaves the stream as new. */
+/* At the end: what is still held back becomes one U+FFFD. Writes at most 3 bytes and resets the stream. */
 size_t mg_utf8_flush(mg_utf8_stream *stream, char *printable);
 
 #endif

@@ -11,13 +11,13 @@ typedef struct mg_adamw {
     double beta1, beta2, eps, weight_decay;
 } mg_adamw;
 
-/* For these parameters, or others of the same shapes; eps is 1e-8. MG_ERR_INPUT for a beta outside [0, 1) or a negative
- * weight decay, MG_ERR_MEMORY; *adamw is NULL then. */
+/* For these parameters, or others with the same shapes; eps is 1e-8. MG_ERR_INPUT for a beta outside [0, 1) or a
+ * negative weight decay, MG_ERR_MEMORY; *adamw is NULL then. */
 MG_API mg_status mg_adamw_new(mg_adamw **adamw, const mg_params *params, double beta1, double beta2,
                               double weight_decay, mg_error *error);
 MG_API void mg_adamw_free(mg_adamw *adamw);
-/* One update from params->grads times grad_scale (which is how clipping gets in), decay decoupled and on the parameters
- * that have it. Clears the gradients in the same pass. */
+/* One update from params->grads times grad_scale (used for clipping), with decoupled weight decay on the parameters
+ * that decay. Clears the gradients in the same pass. */
 MG_API void mg_adamw_step(mg_adamw *adamw, mg_params *params, double lr, double grad_scale);
 /* min(1, max_norm / norm); max_norm 0 is off. */
 MG_API double mg_clip_scale(double norm, double max_norm);

@@ -11,7 +11,7 @@ struct mg_generator {
     ptrdiff_t prompt_length;
     int *window; /* what the next token is predicted from */
     ptrdiff_t length;
-    mg_kv_cache *cache; /* NULL: everything is computed anew at each token */
+    mg_kv_cache *cache; /* NULL: everything is recomputed for each token */
     bool holds_prompt;  /* the cache begins with the prompt's keys and values: the window did not slide since */
     mg_real *logits, *prompt_logits; /* vocab_size */
     double *probabilities;
@@ -34,8 +34,8 @@ static mg_status allocate(mg_generator *g, bool use_cache, mg_error *error) {
     return use_cache ? mg_kv_cache_new(&g->cache, g->gpt, error) : MG_OK;
 }
 
-/* A pass holds at most 18 numbers a token and unit of width. A long prompt goes through a large model in parts, so that
- * the weights are what takes the memory. */
+/* A pass holds at most 18 numbers per token and unit of width. A long prompt goes through a large model in parts, so
+ * that most of the memory is for the weights. */
 static ptrdiff_t chunk_size(const mg_gpt_config *config) {
     enum { BYTES = 7 << 17, SMALLEST = 16 };
     ptrdiff_t token = 18 * (ptrdiff_t)sizeof(mg_real) * config->n_embd;
@@ -44,7 +44,7 @@ static ptrdiff_t chunk_size(const mg_gpt_config *config) {
 
 mg_status mg_generator_new(mg_generator **generator, mg_gpt *gpt, int n_ids, bool use_cache, mg_error *error) {
     *generator = NULL;
-    MG_CHECK(n_ids >= 1, "generator: %d ids to draw from; it takes at least 1", n_ids);
+    MG_CHECK(n_ids >= 1, "generator: %d ids to draw from; it must have at least 1", n_ids);
     mg_generator *g = mg_alloc_zero(1, sizeof *g, "a generator", error);
     if (!g) return MG_ERR_MEMORY;
     g->gpt = gpt;
@@ -74,7 +74,7 @@ void mg_generator_free(mg_generator *generator) {
     mg_free(generator);
 }
 
-/* The logits behind the last of n ids: of the whole window, or, with a cache, of what is new in it. */
+/* The logits after the last of n ids: from the whole window, or, with a cache, from what is new in it. */
 static void predict(mg_generator *g, const int *ids, ptrdiff_t n) {
     for (; g->cache && n > g->chunk; ids += g->chunk, n -= g->chunk) {
         mg_gpt_forward(g->gpt, g->tape, ids, 1, g->chunk, &(mg_gpt_pass){.cache = g->cache, .cache_only = true});
@@ -108,7 +108,7 @@ static void check_id(const mg_generator *g, int id) {
 }
 
 void mg_generator_prompt(mg_generator *g, const int *ids, ptrdiff_t n) {
-    MG_CHECK(n >= 1, "generator: a prompt has at least one token");
+    MG_CHECK(n >= 1, "generator: a prompt must have at least one token");
     for (ptrdiff_t i = 0; i < n; i++) check_id(g, ids[i]);
     ptrdiff_t kept = n < g->block_size ? n : g->block_size;
     memcpy(g->prompt, ids + (n - kept), (size_t)kept * sizeof *ids);
@@ -121,7 +121,7 @@ void mg_generator_prompt(mg_generator *g, const int *ids, ptrdiff_t n) {
 void mg_generator_rewind(mg_generator *g) {
     show_prompt(g);
     if (g->cache && g->holds_prompt)
-        g->cache->length = g->prompt_length; /* causal: what came behind it never changed it */
+        g->cache->length = g->prompt_length; /* causal: what came after it never changed it */
     else if (g->cache)
         predict_prompt(g);
     memcpy(g->logits, g->prompt_logits, (size_t)mg_gpt_get_config(g->gpt)->vocab_size * sizeof *g->logits);

@@ -14,12 +14,12 @@ typedef struct mg_generator mg_generator;
  * use_cache, a model that looks ahead is refused with the reason (MG_ERR_STATE). */
 MG_API mg_status mg_generator_new(mg_generator **generator, mg_gpt *gpt, int n_ids, bool use_cache, mg_error *error);
 MG_API void mg_generator_free(mg_generator *generator);
-/* Begin anew with a prompt of n >= 1 ids, of which the last block_size count. */
+/* Start over with a prompt of n >= 1 ids, of which the last block_size count. */
 MG_API void mg_generator_prompt(mg_generator *generator, const int *ids, ptrdiff_t n);
-/* Back to the end of the prompt, whose keys and values are kept as long as the window did not slide: many samples, one
+/* Return to the end of the prompt, whose keys and values are kept unless the window slid: for many samples from one
  * prompt. */
 MG_API void mg_generator_rewind(mg_generator *generator);
-/* The logits of what follows, n_ids of them, valid until the next call. */
+/* The logits of the next token, n_ids of them, valid until the next call. */
 MG_API const mg_real *mg_generator_logits(const mg_generator *generator);
 MG_API void mg_generator_append(mg_generator *generator, int id);
 

@@ -228,7 +228,7 @@ static bool ends_with(const char *text, const char *end) {
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/* The stream of a parameter's draws hangs on its name (FNV-1a), so that leaving one out moves no other. */
+/* The stream of a parameter's draws depends on its name (FNV-1a), so that leaving one out changes no other. */
 static uint32_t name_hash(const char *name) {
     uint32_t hash = 2166136261u;
     for (; *name; name++) hash = (hash ^ (unsigned char)*name) * 16777619u;
@@ -274,7 +274,7 @@ mg_status mg_gpt_new(mg_gpt **gpt, const mg_gpt_config *config, uint64_t seed, m
 
 /* ---- The model ---- */
 
-/* What a pass carries from layer to layer. */
+/* The state that a pass carries from layer to layer. */
 typedef struct walk {
     mg_gpt *gpt;
     mg_tape *tape;
@@ -316,7 +316,7 @@ static mg_attention_options attention_options(walk *w, int layer) {
     return o;
 }
 
-/* Ablation: the heads that are off give 0. */
+/* Ablation: the heads that are off output 0. */
 static mg_tensor *switch_off_heads(walk *w, int layer, mg_tensor *y) {
     const mg_gpt_config *c = &w->gpt->config;
     const unsigned char *off = w->pass->ablation ? w->pass->ablation->heads : NULL;
@@ -326,7 +326,7 @@ static mg_tensor *switch_off_heads(walk *w, int layer, mg_tensor *y) {
     return mg_mul(w->tape, y, on);
 }
 
-/* x + dropout(y W + b), where the residual stream takes up what a sublayer has to say. */
+/* x + dropout(y W + b): adds a sublayer's output to the residual stream. */
 static mg_tensor *project_onto(walk *w, mg_tensor *x, mg_tensor *y, mg_tensor *weight, mg_tensor *bias) {
     bool drops = w->pass->training && w->gpt->config.dropout > 0;
     if (!weight) return mg_add(w->tape, x, dropout(w, y));
@@ -334,7 +334,7 @@ static mg_tensor *project_onto(walk *w, mg_tensor *x, mg_tensor *y, mg_tensor *w
     return mg_linear_add(w->tape, x, y, weight, bias);
 }
 
-/* The heads' outputs side by side, (B,T,C). */
+/* The heads' outputs, concatenated: (B,T,C). */
 static mg_tensor *attention(walk *w, int layer, mg_tensor *x) {
     const block *h = &w->gpt->h[layer];
     mg_gpt_capture *capture = w->pass->capture;
@@ -368,7 +368,7 @@ static mg_tensor *embed(walk *w, const int *ids) {
     return dropout(w, mg_add(w->tape, tokens, places));
 }
 
-/* Without gradients nothing inside a block is needed after it: its output takes the place of its input. */
+/* Without gradients, nothing inside a block is needed after it: its output replaces its input. */
 static mg_tensor *block_in_place(walk *w, int layer, mg_tensor *x) {
     mg_arena_mark mark = mg_tape_mark(w->tape);
     const mg_tensor *y = block_forward(w, layer, x);

@@ -13,9 +13,9 @@ typedef struct mg_gpt_config {
     int leak_head;
     int leak_lookahead;
     bool scale;             /* scores times 1/sqrt(d_k) */
-    bool output_projection; /* W^O; without it the heads' outputs are concatenated and that is all */
+    bool output_projection; /* W^O; without it the heads' outputs are only concatenated */
     double init_std;        /* 0.02 in GPT-2 */
-    double attn_init_std;   /* of c_attn alone; 0: init_std */
+    double attn_init_std;   /* of c_attn only; 0: init_std */
     double dropout;         /* of embeddings, attention weights and residual branches, while training */
     double eps;             /* of the layer norms, 1e-5 */
 } mg_gpt_config;
@@ -31,12 +31,12 @@ typedef struct mg_gpt mg_gpt;
  * stream scaled by 1/sqrt(2 n_layer); gains 1, biases 0. The same seed gives the same weights whatever the mask. Sizes
  * are checked before they are multiplied: MG_ERR_INPUT; MG_ERR_MEMORY. *gpt is NULL then. */
 MG_API mg_status mg_gpt_new(mg_gpt **gpt, const mg_gpt_config *config, uint64_t seed, mg_error *error);
-/* One of zeros, gains and all: for weights that come from elsewhere. `trainable` false leaves out the gradients. */
+/* All zeros, including the gains: for weights that come from elsewhere. `trainable` false leaves out the gradients. */
 MG_API mg_status mg_gpt_new_zeros(mg_gpt **gpt, const mg_gpt_config *config, bool trainable, mg_error *error);
 MG_API void mg_gpt_free(mg_gpt *gpt);
 MG_API const mg_gpt_config *mg_gpt_get_config(const mg_gpt *gpt);
 MG_API mg_params *mg_gpt_params(mg_gpt *gpt);
-/* Evaluate the same weights under another mask: every head gets `lookahead`, the one leaky head is forgotten. */
+/* Evaluate the same weights under another mask: every head gets `lookahead`, and the leaky head is dropped. */
 MG_API void mg_gpt_set_lookahead(mg_gpt *gpt, int lookahead);
 
 /* What to look at during a pass. Capturing changes no bit of the logits. */
@@ -79,7 +79,7 @@ MG_API mg_tensor *mg_gpt_loss(mg_gpt *gpt, mg_tape *tape, const int *ids, const 
 /* ---- Not installed: between maskgrad's own files ---- */
 /* MG_ERR_STATE if one of n logits is NaN or infinite, with the parameter at fault: the model cannot predict. */
 mg_status mg_gpt_check_logits(const mg_gpt *gpt, const mg_real *logits, ptrdiff_t n, mg_error *error);
-/* MG_ERR_INPUT with the first thing that is wrong, in words a user of the command line understands. */
+/* MG_ERR_INPUT with the first thing that is wrong, in words that a command-line user understands. */
 mg_status mg_gpt_config_check(const mg_gpt_config *config, mg_error *error);
 /* Fill the weights as mg_gpt_new does. */
 void mg_gpt_randomize(mg_gpt *gpt, uint64_t seed);

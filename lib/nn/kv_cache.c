@@ -15,7 +15,7 @@ mg_status mg_kv_cache_new(mg_kv_cache **cache, const mg_gpt *gpt, mg_error *erro
     if (!c) return MG_ERR_MEMORY;
     *c = (mg_kv_cache){.n_layer = config->n_layer, .capacity = config->block_size, .width = config->n_embd};
     size_t size = (size_t)c->n_layer * (size_t)c->capacity * (size_t)c->width;
-    /* Not filled: nothing behind the length is read, and what is never written takes no memory. */
+    /* Not filled: nothing beyond the length is read, and what is never written takes no memory. */
     c->keys = mg_alloc(size, sizeof(mg_real), "a KV cache's keys", error);
     c->values = mg_alloc(size, sizeof(mg_real), "a KV cache's values", error);
     if (!c->keys || !c->values) {

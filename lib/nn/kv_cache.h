@@ -1,5 +1,5 @@
-/* Keys and values of the tokens seen so far, one pair of (block_size, n_embd) buffers a layer. Exact only because of
- * causality: a key never changes once computed, since nothing behind it could have changed it. */
+/* Keys and values of the tokens seen so far, one pair of (block_size, n_embd) buffers per layer. Exact only because of
+ * causality: a key never changes once computed, since no later token can affect it. */
 #ifndef MASKGRAD_KV_CACHE_H
 #define MASKGRAD_KV_CACHE_H
 
@@ -13,7 +13,7 @@ typedef struct mg_kv_cache {
     mg_real *keys, *values;            /* (n_layer, capacity, width) */
 } mg_kv_cache;
 
-/* MG_ERR_STATE with the reason for a model of which any head looks ahead. */
+/* MG_ERR_STATE with the reason if any head of the model looks ahead. */
 MG_API mg_status mg_kv_cache_new(mg_kv_cache **cache, const struct mg_gpt *gpt, mg_error *error);
 MG_API void mg_kv_cache_free(mg_kv_cache *cache);
 MG_API void mg_kv_cache_clear(mg_kv_cache *cache);

@@ -100,7 +100,7 @@ enum { TILE = 16384 };
 typedef struct norm_job {
     const mg_real *grads;
     ptrdiff_t n;
-    double *sum; /* one a tile */
+    double *sum; /* one per tile */
 } norm_job;
 
 static void sum_of_squares(void *context, ptrdiff_t tile, void *workspace) {

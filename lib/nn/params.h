@@ -1,4 +1,4 @@
-/* A model's parameters: one block of values and one of gradients, so that the optimiser, the norm, a checkpoint and a
+/* A model's parameters: one block of values and one of gradients, so that the optimizer, the norm, a checkpoint and a
  * fingerprint are each one pass. Names and shapes are GPT-2's. */
 #ifndef MASKGRAD_PARAMS_H
 #define MASKGRAD_PARAMS_H
@@ -32,7 +32,7 @@ typedef struct mg_param_spec {
 MG_API mg_status mg_params_new(mg_params **params, int n, const mg_param_spec *specs, bool trainable, mg_error *error);
 MG_API void mg_params_free(mg_params *params);
 MG_API mg_param *mg_params_find(const mg_params *params, const char *name); /* NULL if there is none */
-MG_API ptrdiff_t mg_params_count(const mg_params *params);                  /* numbers to learn: without the gaps */
+MG_API ptrdiff_t mg_params_count(const mg_params *params); /* how many numbers are learned: without the gaps */
 /* The first parameter with a value that is NaN or infinite; NULL if all are finite. */
 MG_API const mg_param *mg_params_find_not_finite(const mg_params *params);
 MG_API void mg_params_zero_grad(mg_params *params);

@@ -48,7 +48,7 @@ static int pop(const double *p, int *heap, int n) {
 void mg_sampler_probabilities(const mg_sampler *s, const mg_real *logits, int n, double *p, int *order) {
     mg_error error;
     MG_CHECK(mg_sampler_check(s, &error) == MG_OK, "sampler: %s", error.message);
-    MG_CHECK(n >= 1, "sampler: there are %d logits; it takes at least 1", n);
+    MG_CHECK(n >= 1, "sampler: there are %d logits; it needs at least 1", n);
     for (int i = 0; i < n; i++) MG_CHECK(!isnan(logits[i]), "sampler: the logit of token %d is not a number", i);
     int best = largest(logits, n);
     if (s->temperature == 0) {
@@ -69,7 +69,7 @@ void mg_sampler_probabilities(const mg_sampler *s, const mg_real *logits, int n,
         double mass = 0, kept_of_k = 0;
         int kept = 0;
         /* top-p counts mass among the k: first the k best, then the fewest of them that reach top_p of their mass. The
-         * popped ones collect behind the shrinking heap. */
+         * popped ones collect after the shrinking heap. */
         for (; kept < k; kept++) {
             int token = pop(p, order, n - kept);
             order[n - 1 - kept] = token;
@@ -86,7 +86,7 @@ void mg_sampler_probabilities(const mg_sampler *s, const mg_real *logits, int n,
 }
 
 int mg_sampler_draw(const double *p, int n, mg_rng rng, uint64_t index) {
-    MG_CHECK(n >= 1, "sampler: there are %d probabilities; it takes at least 1", n);
+    MG_CHECK(n >= 1, "sampler: there are %d probabilities; it needs at least 1", n);
     double u = mg_rng_uniform(rng, index), sum = 0;
     int last = 0; /* the sum of all may round to just under 1: then the last token that is possible */
     for (int i = 0; i < n; i++) {

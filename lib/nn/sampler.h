@@ -12,10 +12,10 @@ typedef struct mg_sampler {
 } mg_sampler;
 
 /* probabilities (n) of the tokens under the sampler; they sum to 1 and are exactly 0 outside its support. `order` is
- * scratch, n places. A logit of NaN is a bug of the caller's. */
+ * scratch, n places. A logit of NaN is a bug of the caller. */
 MG_API void mg_sampler_probabilities(const mg_sampler *sampler, const mg_real *logits, int n, double *probabilities,
                                      int *order);
-/* A token: a function of the probabilities and of (rng, index) alone. */
+/* A token: a function only of the probabilities and of (rng, index). */
 MG_API int mg_sampler_draw(const double *probabilities, int n, mg_rng rng, uint64_t index);
 
 /* ---- Not installed: between maskgrad's own files ---- */

@@ -1,9 +1,9 @@
 /* o_i = Σ_j p_ij v_j,  p_i = softmax_j(s_ij),  s_ij = scale · q_i · k_j,  j over the keys that query i may see
  *
  * Vaswani et al. 2017, eq. 1, for each head. The mask is a length: query i sees the first mg_visible(i) keys, and the
- * loops end there. Forward keeps two numbers per query, m_i = max_j s_ij and Z_i = Σ_j exp(s_ij − m_i); backward makes
- * the weights again from them, p_ij = exp(s_ij − m_i) / Z_i (Dao et al. 2022, algorithm 4), so that memory grows with T
- * and not with T²:
+ * loops end there. Forward keeps two numbers per query, m_i = max_j s_ij and Z_i = Σ_j exp(s_ij − m_i); backward
+ * recomputes the weights from them, p_ij = exp(s_ij − m_i) / Z_i (Dao et al. 2022, algorithm 4), so that memory grows
+ * with T and not with T²:
  *
  *     dv_j  = Σ_i p_ij do_i
  *     dp_ij = do_i · v_j
@@ -88,7 +88,7 @@ static void attention_backward(mg_tape *tape, const mg_node *node) {
 
 static const mg_op op = {"attention", attention_backward};
 
-/* The new keys and values go behind those the cache holds; the queries then look there. */
+/* The new keys and values are appended to those in the cache; the queries then look there. */
 static void append_to_cache(job *j) {
     const mg_attention_options *o = &j->o;
     j->key = o->cached_keys;
@@ -143,7 +143,7 @@ mg_tensor *(mg_attention)(mg_tape *tape, mg_tensor *qkv, const mg_attention_opti
     size_t rows = (size_t)(j.B * options->n_head * j.queries);
     j.greatest = mg_tape_alloc(tape, rows, sizeof(mg_real), "attention's greatest scores");
     j.inverse = mg_tape_alloc(tape, rows, sizeof(mg_real), "attention's sums");
-    /* Heads so small that starting a thread costs more than they do go together. */
+    /* Heads that are so small that starting a thread costs more than computing them share a tile. */
     ptrdiff_t work = j.queries * j.keys * j.width, n_heads = j.B * options->n_head;
     j.heads_per_tile = work >= 16384 ? 1 : 16384 / work < n_heads ? 16384 / work : n_heads;
     mg_parallel(mg_tile_count(n_heads, j.heads_per_tile), forward_tile, &j, heads()->forward_bytes(&j));

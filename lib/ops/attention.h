@@ -32,7 +32,7 @@ typedef struct mg_attention_options {
     mg_real dropout; /* of the weights; 0 is off */
     mg_rng dropout_rng;
 
-    /* Looking in: (B, n_head, n_queries, n_keys) each, or NULL. They change no bit of the result. */
+    /* For inspection: (B, n_head, n_queries, n_keys) each, or NULL. They change no bit of the result. */
     mg_real *weights; /* exactly 0 where a key is not visible */
     mg_real *scores;  /* scaled, -inf where a key is not visible */
 } mg_attention_options;
@@ -42,7 +42,7 @@ static inline mg_real mg_attention_scale(const mg_attention_options *options, pt
 }
 
 /* mg_attention(tape, qkv, options), declared in ops.h: qkv (B,T,3C) holds queries, keys and values side by side, head h
- * in columns h·d_k … of each. Returns (B,T,C), the heads' outputs side by side.
- * Infinite scores weigh as in mg_softmax. */
+ * in columns h·d_k … of each. Returns (B,T,C), the heads' concatenated outputs. Infinite scores are treated as in
+ * mg_softmax. */
 
 #endif

@@ -11,7 +11,7 @@
 
 typedef mg_attention_job job;
 
-enum { TILE_QUERIES = 32 }; /* that are treated together, at most */
+enum { TILE_QUERIES = 32 }; /* that are processed together, at most */
 
 /* One head of one sequence: where its parts are. */
 typedef struct head {
@@ -44,13 +44,13 @@ static ptrdiff_t padded(const job *j) {
     return mg_pad(j->width);
 }
 
-/* Between two rows of weights. One vector more than the keys take: with a power of two, the same key's weight of many
- * queries would fall into a few lines of the cache and drive each other out. */
+/* Between two rows of weights. One vector more than the keys need: with a power of two, the same key's weight of many
+ * queries would fall into a few lines of the cache and evict each other. */
 static ptrdiff_t row_stride(const job *j) {
     return mg_pad(j->keys) + MG_LANES;
 }
 
-/* row[j] *= 0 or 1/(1−rate), a function of the rng and of (head, query, key) alone. */
+/* row[j] *= 0 or 1/(1−rate), a function only of the rng and of (head, query, key). */
 static void drop(const job *j, const head *a, ptrdiff_t query, ptrdiff_t n, mg_real *row) {
     uint64_t base = (uint64_t)(a->index * j->queries + query) * (uint64_t)j->keys;
     for (ptrdiff_t i = 0; i < n; i++) {
@@ -75,7 +75,7 @@ static void capture(mg_real *to, const job *j, const head *a, ptrdiff_t query, p
     for (ptrdiff_t i = n; i < j->keys; i++) to[i] = hidden;
 }
 
-/* Rows of a head, `stride` apart, whatever memory they stand in. */
+/* Rows of a head, `stride` apart, in whatever memory they are. */
 typedef struct rows {
     mg_real *data;
     ptrdiff_t stride;
@@ -105,7 +105,7 @@ MG_INLINE void score(const job *j, const head *a, mg_range tile, rows from, cons
     }
 }
 
-/* to (n, padded) = n rows of a head, with zeros behind them: loops over a row then end with a whole vector. */
+/* to (n, padded) = n rows of a head, padded with zeros, so that loops over a row end with a whole vector. */
 static void copy_rows(const job *j, ptrdiff_t n, const mg_real *from, ptrdiff_t stride, mg_real *restrict to) {
     for (ptrdiff_t i = 0; i < n; i++, from += stride, to += padded(j)) {
         if (i + MG_AHEAD < n) mg_prefetch(j->width, from + MG_AHEAD * stride);
@@ -299,7 +299,7 @@ static void backward_queries_of_tile(const job *j, const head *a, const backward
     }
 }
 
-/* What a tile of queries reads from far away. */
+/* What a tile of queries reads from main memory. */
 static void prefetch_tile(const job *j, const head *a, ptrdiff_t tile, ptrdiff_t corner) {
     mg_range r = mg_tile_range(j->queries, TILE_QUERIES, tile);
     for (ptrdiff_t i = r.begin; i < r.end; i++) {

@@ -20,7 +20,7 @@ typedef struct mg_attention_job {
 } mg_attention_job;
 
 typedef struct mg_attention_heads {
-    /* Head `index`, which is b · n_head + h; with a workspace of as many bytes. */
+    /* Head `index`, which is b · n_head + h; with a workspace of that many bytes. */
     void (*forward)(const mg_attention_job *job, ptrdiff_t index, mg_real *workspace);
     void (*backward)(const mg_attention_job *job, ptrdiff_t index, mg_real *workspace);
     size_t (*forward_bytes)(const mg_attention_job *job);
@@ -32,7 +32,7 @@ extern const mg_attention_heads mg_attention_heads_v4, mg_attention_heads_v3, mg
 
 /* Those that this processor can run, the best first; NULL ends the list. */
 const mg_attention_heads *const *mg_attention_heads_list(void);
-/* For tests: take these from now on, in the place of the best. */
+/* For tests: use these from now on instead of the best. */
 void mg_attention_heads_use(const mg_attention_heads *heads);
 
 #endif

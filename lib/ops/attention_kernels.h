@@ -1,6 +1,6 @@
-/* The products of attention, for a group of rows at a time. Each sums over exactly the keys it is told to: a mask that
- * hides a key simply makes a length smaller, so that a hidden key is not multiplied by 0 but left out. Only what fills
- * up a vector behind the last key is computed, too, and thrown away.
+/* The products of attention, for a group of rows at a time. Each sums over exactly the keys it is given: a mask that
+ * hides a key simply makes a length smaller, so that a hidden key is not multiplied by 0 but left out. Only what pads a
+ * vector after the last key is also computed, and discarded.
  *
  * They are written with vectors. Four rows share what is loaded, and the sums stay in registers: that is what makes
  * them as fast as a BLAS, which has no product that stops at a diagonal. */
@@ -27,7 +27,7 @@ typedef mg_real mg_vec __attribute__((vector_size(MG_VECTOR_BYTES), aligned(size
 #define mg_store(p, v) (*(mg_vec *)(p) = (v))
 
 enum {
-    MG_GROUP = 4,                     /* rows that are treated together */
+    MG_GROUP = 4,                     /* rows that are processed together */
     MG_PANEL = MG_VECTORS * MG_LANES, /* columns of a panel, 4 or more */
 };
 
@@ -69,7 +69,7 @@ MG_INLINE void mg_transpose_four(const mg_real *from, ptrdiff_t stride, mg_real 
     *(mg_four *)(to + 3 * MG_PANEL) = __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7);
 }
 
-/* Rows of a head are pieces of longer rows, and no processor foresees where the next piece is: they are asked for
+/* Rows of a head are pieces of longer rows, and no processor predicts where the next piece is: they are prefetched
  * MG_AHEAD rows before they are read. */
 enum { MG_AHEAD = 16 };
 static inline void mg_prefetch(ptrdiff_t n, const mg_real *row) {
@@ -77,7 +77,7 @@ static inline void mg_prefetch(ptrdiff_t n, const mg_real *row) {
     for (ptrdiff_t d = 0; d < n; d += LINE) __builtin_prefetch(row + d);
 }
 
-/* Panels of the n vectors from[j · stride …], with zeros behind the last one up to a whole vector. */
+/* Panels of the n vectors from[j · stride …], padded with zeros after the last one up to a whole vector. */
 static inline void mg_make_panels(ptrdiff_t n, ptrdiff_t depth, const mg_real *from, ptrdiff_t stride,
                                   mg_real *restrict panels) {
     ptrdiff_t padded = mg_pad(n), whole = depth / 4 * 4;

@@ -1,4 +1,4 @@
-/* The formulas of attention.c, a line each: for each sequence b, head h and query i, a loop over the keys j that it
+/* The formulas of attention.c, one line each: for each sequence b, head h and query i, a loop over the keys j that it
  * sees. The weights are kept, (B, n_head, T, T): nothing is computed twice, and memory grows with T². */
 #include "attention_readable.h"
 #include "simd.h"

@@ -1,12 +1,11 @@
-/* Attention as one reads it. Slow, and the oracle of the fast one: tests/ops/test_attention_oracle.c compares the two.
- */
+/* Attention to be read. Slow, and the oracle for the fast one: tests/ops/test_attention_oracle.c compares the two. */
 #ifndef MASKGRAD_ATTENTION_READABLE_H
 #define MASKGRAD_ATTENTION_READABLE_H
 
 #include "attention.h"
 #include "operation.h"
 
-/* mg_attention, of n_head, lookahead and scale among the options. */
+/* mg_attention; of its options, only n_head, lookahead and scale. */
 mg_tensor *mg_attention_readable(mg_tape *tape, mg_tensor *qkv, const mg_attention_options *options);
 
 #endif

@@ -53,7 +53,7 @@ typedef struct loop {
     const mg_broadcast *walk;
     mg_row row;
     mg_row_fn *kernel;
-    bool over[LAST];   /* the outer dimensions that tell one element of the target from another */
+    bool over[LAST];   /* the outer dimensions that distinguish elements of the target */
     bool over_last;    /* so does the last one */
     ptrdiff_t n;       /* elements of the target */
     ptrdiff_t repeats; /* how many outer positions go to each */

@@ -1,5 +1,5 @@
-/* NumPy's broadcasting, walked in stretches that are consecutive in memory: neighbouring dimensions that both operands
- * walk alike are joined first, so equal shapes are a single stretch, and a row vector is one a row. */
+/* NumPy's broadcasting, walked in stretches that are consecutive in memory: neighboring dimensions that both operands
+ * walk alike are joined first, so equal shapes are a single stretch, and a row vector gives one per row. */
 #ifndef MASKGRAD_BROADCAST_H
 #define MASKGRAD_BROADCAST_H
 

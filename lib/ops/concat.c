@@ -1,4 +1,4 @@
-/* y = the inputs one behind the other along an axis. dL/dx of each = its own part of dL/dy. */
+/* y = the inputs one after another along an axis. dL/dx of each = its own part of dL/dy. */
 #include "axis.h"
 #include "ops.h"
 
@@ -32,7 +32,7 @@ static bool alike(const mg_tensor *a, const mg_tensor *b, int axis) {
 }
 
 mg_tensor *(mg_concat)(mg_tape *tape, int n, mg_tensor *const *x, int axis) {
-    MG_OP_CHECK(tape, &op, n >= 1, "there are %d tensors; it takes at least 1", n);
+    MG_OP_CHECK(tape, &op, n >= 1, "there are %d tensors; it needs at least 1", n);
     for (int i = 0; i < n; i++) MG_OP_CHECK(tape, &op, x[i], "tensor %d is NULL", i);
     mg_axis *a = mg_tape_alloc(tape, 1, sizeof *a, "the axis of concat");
     *a = mg_axis_of(tape, &op, x[0], axis);

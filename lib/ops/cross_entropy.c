@@ -6,8 +6,7 @@
  * gradient, so there is never a second copy of the logits. m and the logarithm are not kept as one number, in which m
  * would round the logarithm away.
  *
- * The edges are log_softmax's: a target of no probability has loss +inf, and a row of nothing but −inf passes no
- * gradient. */
+ * The edges are log_softmax's: a target with probability 0 has loss +inf, and a row of only −inf passes no gradient. */
 #include "ops.h"
 #include "parallel.h"
 #include "rows.h"
@@ -19,7 +18,7 @@ enum { TILE_ROWS = 64 };
 typedef struct saved {
     int *targets;     /* (N), as given */
     mg_real *shift;   /* (N), m */
-    mg_real *inverse; /* (N), 1 / Σ exp(l − m); 0 where there is nothing but −inf */
+    mg_real *inverse; /* (N), 1 / Σ exp(l − m); 0 where all logits are −inf */
     int ignore;
     ptrdiff_t counted;
 } saved;

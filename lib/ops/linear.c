@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-/* Rows of x a tile takes, at least. With fewer rows than that there is one row of tiles, and it is cut along the
+/* The least rows of x per tile. With fewer rows than that there is one row of tiles, and it is cut along the
  * outputs: decoding one token streams W through all threads. */
 enum { TILE_ROWS = 128 };
 
@@ -26,7 +26,7 @@ static ptrdiff_t tile_outputs(ptrdiff_t out) {
     return mg_tile_count(mg_tile_count(out, tiles), UNIT) * UNIT;
 }
 
-/* BLAS packs W anew for every tile, so that larger tiles are faster: 122, 127 and 129 GFLOP/s with 128, 192 and 384
+/* BLAS packs W again for every tile, so larger tiles are faster: 122, 127 and 129 GFLOP/s with 128, 192 and 384
  * rows of width 128. Forward four tiles leave work for four threads; backward, where each but the first must be added
  * up, there are two, until they are large. */
 static ptrdiff_t tile_rows(ptrdiff_t n, ptrdiff_t tiles) {
@@ -42,7 +42,7 @@ typedef struct job {
     mg_real *y, *slope;                     /* slope: gelu's at x W + b, or NULL */
     /* Backward. */
     const mg_real *dy;
-    mg_real *dx, *dw, *db, *dr; /* NULL if nobody wants them */
+    mg_real *dx, *dw, *db, *dr; /* NULL if not needed */
     mg_real dx_beta, dw_beta, db_beta, dr_beta;
     ptrdiff_t tile_in; /* … of the inputs */
     mg_range panel;    /* … and of the outputs */
@@ -120,7 +120,7 @@ enum { PANEL_ELEMENTS = 1 << 20, TILE_INPUTS = 64, /* at least */ ADDING_ELEMENT
 
 /* dW as a plain matrix: (in,panel), tied (panel,in). */
 typedef struct share {
-    mg_real *dw, *db; /* NULL if nobody wants them */
+    mg_real *dw, *db; /* NULL if not needed */
     ptrdiff_t stride; /* of dw */
     mg_real dw_beta, db_beta;
 } share;
@@ -160,7 +160,7 @@ MG_KERNEL static void add(ptrdiff_t n, const mg_real *restrict from, mg_real *re
 }
 
 /* dr = dy, of the tile's rows and, where the inputs are cut, of as many of the outputs: so that where r is x, too, the
- * tile meets nobody else's elements. */
+ * tile touches only its own elements. */
 static void backward_residual(const job *j, mg_range rows, ptrdiff_t part) {
     ptrdiff_t parts = mg_tile_count(j->in, j->tile_in);
     mg_range outputs = mg_tile_range(j->out, mg_tile_count(j->out, parts), part);

@@ -1,7 +1,7 @@
 /* y_i = x_i − m − ln Σ_j e^{x_j − m} with m = max x. dL/dx_i = dL/dy_i − e^{y_i} Σ_j dL/dy_j.
  *
- * The edges are softmax's: a row of nothing but −inf stays −inf and passes no gradient; in one that holds n times +inf,
- * those are −ln n and the others −inf. NaN makes its whole row NaN. */
+ * The edges are softmax's: a row of only −inf stays −inf and passes no gradient; in one that holds n times +inf, those
+ * are −ln n and the others −inf. NaN makes its whole row NaN. */
 #include "ops.h"
 #include "rows.h"
 

@@ -3,7 +3,7 @@
  * tensor goes to the failure handler with the operation, the shapes and the caller's line.
  *
  * Tensors that an operation takes are borrowed: until mg_backward is done they must stay where they are, and keep their
- * values. Everything else (dimensions, ids, targets, masks, options) is copied, and the caller's own again at once.
+ * values. Everything else (dimensions, ids, targets, masks, options) is copied: the caller may free it at once.
  *
  * Broadcasting is NumPy's: shapes are aligned at their last dimension, and a dimension of 1 or a missing one repeats.
  */
@@ -48,13 +48,13 @@ MG_API mg_tensor *mg_matmul(mg_tape *tape, mg_tensor *a, mg_tensor *b, bool tran
 MG_API mg_tensor *mg_linear(mg_tape *tape, mg_tensor *x, mg_tensor *w, mg_tensor *bias);
 /* y = x Wᵀ: (…,in) · (out,in), the head that is tied to the embedding. */
 MG_API mg_tensor *mg_linear_tied(mg_tape *tape, mg_tensor *x, mg_tensor *w);
-/* r + x W + b, and gelu(x W + b): as mg_add and mg_gelu of mg_linear, a pass over memory less. r has the result's
- * shape. */
+/* r + x W + b, and gelu(x W + b): like mg_add and mg_gelu of mg_linear, with one pass over memory less. r has the
+ * result's shape. */
 MG_API mg_tensor *mg_linear_add(mg_tape *tape, mg_tensor *r, mg_tensor *x, mg_tensor *w, mg_tensor *bias);
 MG_API mg_tensor *mg_linear_gelu(mg_tape *tape, mg_tensor *x, mg_tensor *w, mg_tensor *bias);
 
 /* ---- Rows: along the last dimension ---- */
-/* Of a row of -inf only, 0; several +inf share the weight. */
+/* A row of only -inf gives 0; several +inf share the weight. */
 MG_API mg_tensor *mg_softmax(mg_tape *tape, mg_tensor *x);
 MG_API mg_tensor *mg_log_softmax(mg_tape *tape, mg_tensor *x);
 /* mask (copied) broadcasts to x's shape; where it is not 0, the result is `value` and no gradient passes. */
@@ -66,11 +66,11 @@ MG_API mg_tensor *mg_layer_norm(mg_tape *tape, mg_tensor *x, mg_tensor *gain, mg
 /* Rows of table (V,C) by n ids in [0, V): (n,C), or with dim that multiply to n, (dim…,C). Repeated ids add up. */
 MG_API mg_tensor *mg_embedding(mg_tape *tape, mg_tensor *table, const int *ids, int ndim, const ptrdiff_t *dim);
 /* The mean over rows of −log softmax(logits)[target], one element; rows with a target of `ignore` do not count. If all
- * are ignored the loss is 0. row_loss: NULL or a place a row, 0 where ignored. */
+ * are ignored the loss is 0. row_loss: NULL or one loss per row, 0 where ignored. */
 MG_API mg_tensor *mg_cross_entropy(mg_tape *tape, mg_tensor *logits, const int *targets, int ignore, mg_real *row_loss);
 
-/* ---- Regularisation ---- */
-/* Each element is 0 with probability p and x/(1−p) otherwise; which, is a function of (rng, element) alone. */
+/* ---- Regularization ---- */
+/* Each element is 0 with probability p and x/(1−p) otherwise; which of the two is a function only of (rng, element). */
 MG_API mg_tensor *mg_dropout(mg_tape *tape, mg_tensor *x, mg_real p, mg_rng rng);
 
 /* ---- Attention: attention.h ---- */

@@ -1,6 +1,6 @@
 /* One stretch of consecutive elements of an element-by-element operation, and the loops over it. An operation gives its
- * formula, as an inline function or as an expression, and gets a kernel that takes one of these loops in whole, formula
- * included. */
+ * formula, as an inline function or as an expression, and gets a kernel into which one of these loops is inlined,
+ * formula included. */
 #ifndef MASKGRAD_ROW_H
 #define MASKGRAD_ROW_H
 
@@ -12,7 +12,7 @@ typedef struct mg_row {
     const mg_real *a;  /* the first operand */
     const mg_real *b;  /* the second operand; of an operation that has only one, backward, the result */
     ptrdiff_t n;       /* elements of the result in this stretch */
-    bool one_to;       /* a single element stands for all n: a gradient is summed there, an operand repeats */
+    bool one_to;       /* a single element represents all n: a gradient is summed there, an operand repeats */
     bool one_a, one_b; /* never both */
     bool fresh;        /* backward: `to` holds nothing yet */
     mg_real factor;    /* a constant of the operation's */

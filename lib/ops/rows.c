@@ -35,7 +35,7 @@ static mg_rows rows_of(const mg_tensor *x) {
 }
 
 mg_tensor *mg_rowwise(mg_tape *tape, const mg_op *op, mg_tensor *x, mg_rows_fn *kernel) {
-    MG_OP_CHECK(tape, op, x->ndim >= 1, "shape %s has no rows: it takes at least one dimension", mg_shape(x).text);
+    MG_OP_CHECK(tape, op, x->ndim >= 1, "shape %s has no rows: it needs at least one dimension", mg_shape(x).text);
     mg_tensor *y = mg_tape_output(tape, x->ndim, x->dim);
     mg_rows rows = rows_of(x);
     rows.to = y->data;

@@ -23,11 +23,11 @@ void mg_rowwise_gradient(mg_tape *tape, const mg_node *node, mg_rows_fn *kernel)
 /* ---- Softmax at its edges ----
  *
  * The softmax of a row, e^{x_i} / Σ_j e^{x_j}, is e^{x_i − m} / Σ_j e^{x_j − m} with m = max x, whatever the size of x.
- * Where m is infinite it is a limit: n times +inf get 1/n each and the others 0, a row of nothing but −inf has no
- * weight to give, all 0, and a NaN makes its whole row NaN. m and log Σ_j e^{x_j − m} are never added up: m would round
- * the logarithm away. */
+ * Where m is infinite it is a limit: n times +inf get 1/n each and the others 0; in a row of only −inf all weights are
+ * 0, and a NaN makes its whole row NaN. m and log Σ_j e^{x_j − m} are never added together: a large m would absorb the
+ * logarithm in rounding. */
 
-/* m, but 0 for a row of nothing but −inf. */
+/* m, but 0 for a row of only −inf. */
 MG_INLINE mg_real mg_softmax_shift(ptrdiff_t n, const mg_real *x) {
     mg_real max = mg_greatest(n, x);
     return max == -(mg_real)INFINITY ? 0 : max;
@@ -38,7 +38,7 @@ MG_INLINE mg_real mg_softmax_below(mg_real x, mg_real shift) {
     return x == (mg_real)INFINITY && shift == x ? 0 : x - shift;
 }
 
-/* Σ exp(x − m); 0 for a row of nothing but −inf. */
+/* Σ exp(x − m); 0 for a row of only −inf. */
 MG_INLINE double mg_softmax_sum(ptrdiff_t n, const mg_real *x, mg_real shift) {
     double sum = 0;
     if (isinf(shift)) { /* seldom, and not worth the time of the comparison */

@@ -14,10 +14,10 @@ typedef struct exchange {
     ptrdiff_t tile;
 } exchange;
 
-/* One run of neighbours in `to`: (p, after) for a fixed place in (before, q, middle). */
+/* One run of neighbors in `to`: (p, after) for a fixed place in (before, q, middle). */
 static void exchange_run(const exchange *e, ptrdiff_t number) {
     ptrdiff_t middle = number % e->middle, q = number / e->middle % e->q, before = number / e->middle / e->q;
-    ptrdiff_t from_p = e->middle * e->q * e->after; /* how far apart neighbours along p are */
+    ptrdiff_t from_p = e->middle * e->q * e->after; /* how far apart neighbors along p are */
     const mg_real *from = e->from + before * e->p * from_p + (middle * e->q + q) * e->after;
     mg_real *to = e->to + number * e->p * e->after;
     for (ptrdiff_t p = 0; p < e->p; p++)

@@ -113,7 +113,7 @@ static void one_leaky_head_is_found_in_its_layer(void **state) {
             assert_int_equal(c.verdict, MG_LEAKS);
             assert_int_equal(c.layer, layer);
             char where[32];
-            snprintf(where, sizeof where, "behind layer %d", layer);
+            snprintf(where, sizeof where, "after layer %d", layer);
             assert_says(c.reason, "position 0 depends on position 1");
             assert_says(c.reason, where);
             mg_causality_free(&c);
