@@ -18,9 +18,7 @@ mg_status mg_lookahead_parse(const char *text, void *lookahead, mg_error *error)
     long number = text[0] >= '0' && text[0] <= '9' ? strtol(text, &end, 10) : -1;
     if (number < 0 || *end || number > 1000000)
         return mg_error_set(error, MG_ERR_INPUT,
-                            "--lookahead takes how many positions past itself a token may see, 0 to 1000000, or 'all', "
-                            "not '%s'",
-                            text);
+                            "--lookahead takes a number of later positions, 0 to 1000000, or 'all', not '%s'", text);
     *value = (int)number;
     return MG_OK;
 }
@@ -61,11 +59,12 @@ static mg_status parse_leak(const char *text, void *model, mg_error *error) {
     int lookahead = 1;
     if (text[read] == ':' && mg_lookahead_parse(text + read + 1, &lookahead, NULL) != MG_OK)
         return mg_error_set(error, MG_ERR_INPUT,
-                            "--leak: behind the colon stands how many positions ahead the head may see, or 'all', "
-                            "not '%s'",
+                            "--leak: the number after the colon is how many later positions the head may see, 1 to "
+                            "1000000, or 'all', not '%s'",
                             text + read + 1);
     if (lookahead == 0)
-        return mg_error_set(error, MG_ERR_INPUT, "--leak: a leak of 0 positions is none, so '%s' is not one", text);
+        return mg_error_set(error, MG_ERR_INPUT,
+                            "--leak: the number after the colon is at least 1; '%s' would leak nothing", text);
     config->leak_layer = layer;
     config->leak_head = head;
     config->leak_lookahead = lookahead;
@@ -106,55 +105,55 @@ void mg_mask_words(const mg_gpt_config *config, char *text, size_t size) {
 /* clang-format off */
 const mg_setting mg_model_settings[] = {
     {.kind = MG_SETTING_HEADING, .help = "Model:"},
-    {.name = "n-layer", FIXED, COUNT(model.n_layer, 1, 1000), .help = "Blocks"},
-    {.name = "n-head", FIXED, COUNT(model.n_head, 1, 1000), .help = "Heads a block; they divide --n-embd"},
-    {.name = "n-embd", FIXED, COUNT(model.n_embd, 1, 65536), .help = "Width"},
+    {.name = "n-layer", FIXED, COUNT(model.n_layer, 1, 1000), .help = "Transformer blocks"},
+    {.name = "n-head", FIXED, COUNT(model.n_head, 1, 1000), .help = "Attention heads per block; must divide --n-embd"},
+    {.name = "n-embd", FIXED, COUNT(model.n_embd, 1, 65536), .help = "Width of the embeddings"},
     {.name = "block-size", .also = "context ctx-size c", FIXED, COUNT(model.block_size, 1, 1000000),
-     .help = "Tokens a window: the context"},
+     .help = "Context: tokens per window"},
     {.name = "dropout", FIXED, REAL(model.dropout, 0, 1), .open = MG_SETTING_OPEN_MAX,
-     .help = "Share of values dropped while training"},
+     .help = "Probability of dropping a value in training"},
     {.name = "init-std", FIXED, REAL(model.init_std, 0, 1000), .open = MG_SETTING_OPEN_MIN,
      .help = "Standard deviation of the initial weights"},
     {.name = "attn-init-std", FIXED, REAL(model.attn_init_std, 0, 1000),
-     .help = "The same of the queries', keys' and values' projection; 0: as --init-std"},
+     .help = "Standard deviation of the initial query, key and value weights (0: as --init-std)"},
     {0},
 };
 
 const mg_setting mg_lesson_settings[] = {
-    {.kind = MG_SETTING_HEADING, .help = "The lesson's switches:"},
+    {.kind = MG_SETTING_HEADING, .help = "Mask and attention:"},
     {.name = "mask", CUSTOM(model.lookahead, mg_mask_parse, format_mask, "MASK"),
-     .help = "causal: a position sees itself and what came before; none: it sees its label too"},
+     .help = "causal: a position sees itself and earlier positions; none: it sees every position, its label included"},
     {.name = "lookahead", FIXED, CUSTOM(model.lookahead, mg_lookahead_parse, format_lookahead, "K"),
-     .help = "How many positions past itself a position sees: 0 is causal, 'all' is no mask"},
+     .help = "How many later positions a position sees (0: causal; all: no mask)"},
     {.name = "leak", FIXED, CUSTOM(model, parse_leak, format_leak, "LAYER.HEAD[:K]"),
-     .help = "One head, counted from 0, sees K positions ahead; without :K, 1"},
+     .help = "Let one head see K later positions (default 1); layers and heads count from 0"},
     {.name = "no-scale", FIXED, OFF(model.scale),
-     .help = "Leave out the 1/sqrt(d_k) in front of the scores"},
+     .help = "Do not scale the attention scores by 1/sqrt(d_k)"},
     {.name = "no-output-projection", FIXED, OFF(model.output_projection),
-     .help = "Leave out W^O behind the heads"},
+     .help = "Leave out W^O, the projection after the heads"},
     {0},
 };
 
 const mg_setting mg_training_settings[] = {
     {.kind = MG_SETTING_HEADING, .help = "Training:"},
-    {.name = "batch-size", .also = "b", FIXED, COUNT(batch_size, 1, 1000000), .help = "Windows a micro-batch"},
+    {.name = "batch-size", .also = "b", FIXED, COUNT(batch_size, 1, 1000000), .help = "Windows per micro-batch"},
     {.name = "grad-accum", .also = "gradient-accumulation-steps", FIXED, COUNT(grad_accum, 1, 1000000),
-     .help = "Micro-batches a step"},
-    {.name = "max-iters", .also = "steps iters", FREE, LONG_COUNT(max_iters, 1, 1000000000), .help = "Steps"},
+     .help = "Micro-batches per step"},
+    {.name = "max-iters", .also = "steps iters", FREE, LONG_COUNT(max_iters, 1, 1000000000), .help = "Training steps"},
     {.name = "lr", .also = "learning-rate", FIXED, REAL(schedule.lr, 0, DBL_MAX), .open = MG_SETTING_OPEN_MIN,
-     .help = "The highest learning rate"},
+     .help = "Highest learning rate"},
     {.name = "min-lr", FIXED, REAL(schedule.min_lr, 0, DBL_MAX),
-     .help = "The last learning rate [a tenth of --lr]"},
+     .help = "Final learning rate [a tenth of --lr]"},
     {.name = "warmup-iters", FIXED, LONG_COUNT(schedule.warmup_iters, 0, 1000000000),
-     .help = "Steps in which the learning rate rises"},
+     .help = "Warm-up: steps in which the learning rate rises to --lr"},
     {.name = "lr-decay-iters", FIXED, LONG_COUNT(schedule.decay_iters, 1, 1000000000),
-     .help = "The step at which it has fallen to --min-lr [--max-iters]"},
-    {.name = "weight-decay", FIXED, REAL(weight_decay, 0, 1000), .help = "AdamW's, on matrices"},
-    {.name = "beta1", FIXED, REAL(beta1, 0, 1), .open = MG_SETTING_OPEN_MAX, .help = "AdamW's"},
-    {.name = "beta2", FIXED, REAL(beta2, 0, 1), .open = MG_SETTING_OPEN_MAX, .help = "AdamW's"},
-    {.name = "grad-clip", FIXED, REAL(grad_clip, 0, DBL_MAX), .help = "Largest gradient norm; 0: off"},
+     .help = "Step at which the learning rate has fallen to --min-lr [--max-iters]"},
+    {.name = "weight-decay", FIXED, REAL(weight_decay, 0, 1000), .help = "AdamW's weight decay; applies to matrices only"},
+    {.name = "beta1", FIXED, REAL(beta1, 0, 1), .open = MG_SETTING_OPEN_MAX, .help = "AdamW's decay rate for the mean of the gradient"},
+    {.name = "beta2", FIXED, REAL(beta2, 0, 1), .open = MG_SETTING_OPEN_MAX, .help = "AdamW's decay rate for the mean of the squared gradient"},
+    {.name = "grad-clip", FIXED, REAL(grad_clip, 0, DBL_MAX), .help = "Scale down gradients whose norm is larger than this (0: off)"},
     {.name = "seed", .also = "s", FIXED, LONG_COUNT(seed, 0, MG_SEED_MAX),
-     .help = "Of everything random: weights, windows, dropout, the draw from a grammar"},
+     .help = "Seed of everything random: weights, windows, dropout, the draw from a grammar"},
     {0},
 };
 /* clang-format on */

@@ -1,5 +1,5 @@
-/* The settings that define a training run, as tables about mg_train_options (trainer.h): the model, the lesson's
- * switches, the training. */
+/* The settings that define a training run, as tables about mg_train_options (trainer.h): the model, the mask and
+ * attention, the training. */
 #ifndef MASKGRAD_TRAIN_SETTINGS_H
 #define MASKGRAD_TRAIN_SETTINGS_H
 
@@ -13,7 +13,7 @@ extern const mg_settings mg_train_settings[];   /* all three */
 
 /* The sizes of a model in words: "2 layers, 4 heads, width 64, context 32". */
 void mg_model_words(const mg_gpt_config *config, char *text, size_t size);
-/* The mask in words: "causal", "none", "lookahead 2", with the leaky head behind it if there is one. */
+/* The mask in words: "causal", "none", "lookahead 2", followed by the leaky head if there is one. */
 void mg_mask_words(const mg_gpt_config *config, char *text, size_t size);
 /* "all" or a number of positions, as --lookahead reads it; "causal" or "none", as --mask reads it. */
 mg_status mg_lookahead_parse(const char *text, void *lookahead, mg_error *error);

@@ -39,7 +39,7 @@ static void format_text(const void *value, char *text, size_t size) {
     snprintf(text, size, "%s", content ? content : "");
 }
 
-/* One folder's name, so that runs/NAME is where it says. */
+/* One folder's name, so that the folder is runs/NAME. */
 static mg_status parse_name(const char *text, void *name, mg_error *error) {
     if (!text[0] || strchr(text, '/') || strcmp(text, ".") == 0 || strcmp(text, "..") == 0)
         return mg_error_set(error, MG_ERR_INPUT,
@@ -83,11 +83,11 @@ const mg_setting mg_data_settings[] = {
     {.name = "data", .also = "dataset f file", FREE, TEXT(data.path, "FILE"),
      .help = "A text, a CSV, or a grammar (a CSV with the header state,word,next,weight)"},
     {.name = "tokens", FIXED, CUSTOM(data.tokens, parse_tokens, format_text, "KIND"),
-     .help = "char, word or gpt2 [char; the words of a grammar]"},
-    {.name = "column", FIXED, TEXT(data.column, "NAME"), .help = "The column of a CSV whose rows are documents"},
-    {.name = "merges", FREE, TEXT(data.merges, "FILE"), .help = "merges.txt, for --tokens gpt2"},
+     .help = "Kind of token: char, word or gpt2 [char; for a grammar, its words]"},
+    {.name = "column", FIXED, TEXT(data.column, "NAME"), .help = "Column of a CSV to read; each row is a document"},
+    {.name = "merges", FREE, TEXT(data.merges, "FILE"), .help = "GPT-2's merges.txt, needed by --tokens gpt2"},
     {.name = "validation", FIXED, REAL(data.validation, 0, 1), .open = MG_SETTING_OPEN_MAX,
-     .help = "The last share of the tokens, kept for validation; 0: validate on the training tokens"},
+     .help = "Fraction of the tokens, from the end, kept for validation (0: validate on the training tokens)"},
     {.name = "grammar-size", FIXED, LONG_COUNT(data.grammar_size, 100, 1000000000),
      .help = "Words to draw from a grammar"},
     {0},
@@ -96,14 +96,14 @@ const mg_setting mg_data_settings[] = {
 const mg_setting mg_measuring_settings[] = {
     {.kind = MG_SETTING_HEADING, .help = "Measuring:"},
     {.name = "eval-interval", FREE, LONG_COUNT(eval_interval, 1, 1000000000), .help = "Steps between evaluations"},
-    {.name = "eval-iters", FREE, COUNT(eval_iters, 1, 1000000), .help = "Batches an evaluation"},
+    {.name = "eval-iters", FREE, COUNT(eval_iters, 1, 1000000), .help = "Batches per evaluation"},
     {0},
 };
 
 const mg_setting mg_keeping_settings[] = {
     {.kind = MG_SETTING_HEADING, .help = "Printing and saving:"},
     {.name = "on-alarm", FREE, CUSTOM(on_alarm, parse_on_alarm, format_on_alarm, "WHAT"),
-     .help = "When the model is seen to read its labels: say it, stop, or off: do not look"},
+     .help = "What to do when the model reads its labels: say (warn and continue), stop, or off (do not check)"},
     {.name = "log-interval", FREE, LONG_COUNT(log_interval, 1, 1000000000), .help = "Steps between printed lines"},
     {.name = "save-interval", FREE, LONG_COUNT(save_interval, 1, 1000000000),
      .help = "Steps between checkpoints [--eval-interval]"},
@@ -113,17 +113,17 @@ const mg_setting mg_keeping_settings[] = {
 const mg_setting mg_machine_settings[] = {
     {.kind = MG_SETTING_HEADING, .help = "Machine:"},
     {.name = "threads", .also = "t", FREE, COUNT(threads, 0, 256),
-     .help = "Threads, 0: one a processor; results do not depend on it"},
+     .help = "Threads (0: one per processor); results do not depend on it"},
     {0},
 };
 
 const mg_setting mg_folder_settings[] = {
-    {.kind = MG_SETTING_HEADING, .help = "Where, and from where:"},
-    {.name = "out-dir", .also = "o out", TEXT(out_dir, "DIR"), .help = "The run folder [runs/NAME]"},
-    {.name = "name", FREE, CUSTOM(name, parse_name, format_text, "NAME"), .help = "The run's name [of the data and the mask]"},
+    {.kind = MG_SETTING_HEADING, .help = "Run folder and start:"},
+    {.name = "out-dir", .also = "o out", TEXT(out_dir, "DIR"), .help = "Run folder [runs/NAME]"},
+    {.name = "name", FREE, CUSTOM(name, parse_name, format_text, "NAME"), .help = "Name of the run [made from the data and the mask]"},
     {.name = "init-from", TEXT(init_from, "WHAT"),
-     .help = "scratch; resume: go on with the run of this folder; or a checkpoint whose weights to start from"},
-    {.name = "resume", CUSTOM(init_from, parse_resume, format_text, NULL), .help = "As --init-from resume"},
+     .help = "scratch: random weights; resume: continue the run in --out-dir; or a checkpoint to take the weights from"},
+    {.name = "resume", CUSTOM(init_from, parse_resume, format_text, NULL), .help = "Continue the run in --out-dir; same as --init-from resume"},
     {.name = "force", ON(force), .help = "Replace a run that is already in the folder"},
     {0},
 };

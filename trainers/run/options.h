@@ -10,19 +10,19 @@ typedef enum mg_on_alarm { MG_ALARM_SAY, MG_ALARM_STOP, MG_ALARM_OFF } mg_on_ala
 typedef struct mg_run_options {
     mg_data_options data;
     mg_train_options train; /* train.seed is the seed of everything, the draw from a grammar included */
-    int eval_iters;         /* batches an evaluation */
+    int eval_iters;         /* batches per evaluation */
     int64_t eval_interval, log_interval;
     int64_t save_interval; /* 0: eval_interval */
     mg_on_alarm on_alarm;  /* what to do once the model reads its labels: alarm.h */
-    int threads;           /* 0: one a processor */
-    const char *name;      /* the run's; NULL: of the data and the mask */
+    int threads;           /* 0: one per processor */
+    const char *name;      /* of the run; NULL: made from the data and the mask */
     const char *out_dir;   /* NULL: runs/<name> */
     const char *init_from; /* "scratch", "resume" or a checkpoint */
     bool force;            /* replace a run that is already there */
 } mg_run_options;
 
 mg_run_options mg_run_defaults(void);
-/* Derived values get their numbers: the learning rate's schedule, save_interval, the seed of the data. */
+/* Compute the derived values: the learning rate's schedule, save_interval, the seed of the data. */
 void mg_run_options_resolve(mg_run_options *options);
 
 /* About mg_run_options. Each ends with an empty row. */
@@ -38,7 +38,7 @@ extern const mg_setting mg_folder_settings[];    /* --name --out-dir --init-from
 /* All of them: what `train` takes as flags, run.json holds and `compare` compares. */
 extern const mg_settings mg_run_settings[];
 
-/* runs/<name>, or without a name runs/<data>-<mask>: where a run goes that is not told where. */
+/* runs/<name>, or without a name runs/<data>-<mask>: the default run folder. */
 void mg_run_default_dir(const mg_run_options *options, char *path, size_t size);
 
 #endif
