@@ -1,4 +1,4 @@
-/* The front door: one table of commands, and what holds for all of them. */
+/* The table of commands, and what they all share. */
 #define _GNU_SOURCE /* fopencookie, on_exit */
 #include "columns.h"
 #include "commands.h"
@@ -32,7 +32,7 @@ static const mg_command *const commands[] = {
 
 static char running[32] = "maskgrad"; /* and the command's name */
 
-/* A bug of ours names its place in the source; memory that runs out is nobody's bug and needs none. */
+/* A bug of ours names its place in the source; running out of memory is not a bug and names none. */
 static void fail(mg_failure kind, const char *message, void *user) {
     (void)user;
     const char *sentence = kind == MG_FAILURE_MEMORY ? strstr(message, "out of memory") : NULL;
@@ -42,7 +42,7 @@ static void fail(mg_failure kind, const char *message, void *user) {
 
 /* ---- Results that did not arrive are not results: a full disk turns success into failure ---- */
 
-static int lost; /* errno of the first write that failed: stdio keeps that one failed, not why */
+static int lost; /* errno of the first write that failed: stdio only keeps that one failed */
 
 static ssize_t write_out(void *cookie, const char *bytes, size_t n) {
     (void)cookie;
@@ -65,7 +65,7 @@ static int close_out(void *cookie) {
     return EOF;
 }
 
-/* Whoever ended the program: a command, or argp behind its --help. */
+/* Runs at every exit: of a command, or of argp after --help. */
 static void finish(int status, void *user) {
     (void)user;
     fclose(stdout);
@@ -102,7 +102,7 @@ int main(int argc, char **argv) {
     mg_set_failure_handler(fail, NULL);
     mg_set_file_guard(true);
     watch_output();
-    signal(SIGXFSZ, SIG_IGN); /* a file that grows beyond the limit is an error like a full disk, told by name */
+    signal(SIGXFSZ, SIG_IGN); /* a file that grows beyond the limit is an error like a full disk, and is named */
     if (argc < 2) {
         print_commands(stderr);
         return 2;

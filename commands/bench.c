@@ -25,11 +25,11 @@ typedef struct bench_options {
 /* clang-format off */
 static const mg_setting bench_flags[] = {
     {.name = "config", TEXT(config, "NAME"),
-     .help = "toy, char, baby or all; the other flags change it, or without it describe a model"},
+     .help = "Model to measure: toy, char, baby or all. Other flags change its sizes; without --config, they give the sizes"},
     {.name = "checkpoint", TEXT(checkpoint, "FILE"),
-     .help = "A file or a run folder: generate with this model; nothing is trained"},
-    {.name = "steps", COUNT(steps, 0, 2000), .help = "Training steps to measure (0: as many as fill three seconds)"},
-    {.name = "csv", TEXT(csv, "FILE"), .help = "Write the numbers there too"},
+     .help = "Checkpoint file or run folder: only measure generation with this model"},
+    {.name = "steps", COUNT(steps, 0, 2000), .help = "Training steps to measure (0: about three seconds' worth)"},
+    {.name = "csv", TEXT(csv, "FILE"), .help = "Also write the numbers to this CSV file"},
     {0},
 };
 #undef ROWS_OF
@@ -46,7 +46,7 @@ static const mg_settings shape_settings[] = {
     {bench_sizes, 0}, MG_SETTINGS_OF_TRAIN(mg_model_settings), MG_SETTINGS_OF_TRAIN(mg_lesson_settings), {NULL, 0}};
 static const mg_settings other_settings[] = {{mg_machine_settings, 0}, {NULL, 0}};
 
-/* The three sizes that this project's speed is told by; scripts/bench-vs-torch.sh runs the same in PyTorch. */
+/* The three sizes in which this project states its speed; scripts/bench-vs-torch.sh runs the same in PyTorch. */
 typedef struct named_config {
     const char *name;
     int batch, context, layers, heads, width, vocabulary;
@@ -73,7 +73,7 @@ static void print_bytes(const char *what, size_t bytes) {
 }
 
 static void print_operations(const bench_result *r) {
-    double total = r->optimiser_seconds, steps = r->profile_steps;
+    double total = r->optimizer_seconds, steps = r->profile_steps;
     for (int i = 0; i < r->profile.n_rows; i++)
         total += (r->profile.row[i].forward_seconds + r->profile.row[i].backward_seconds) / steps;
     printf("  %-14s %12s %12s   of the step\n", "operation", "forward", "backward");
@@ -83,8 +83,8 @@ static void print_operations(const bench_result *r) {
         printf("  %-14s %9.1f us %9.1f us   %5.1f%% + %5.1f%%\n", row->op->name, forward * 1e6, backward * 1e6,
                100 * forward / total, 100 * backward / total);
     }
-    printf("  %-14s %9.1f us %12s   %5.1f%%\n", "optimiser", r->optimiser_seconds * 1e6, "",
-           100 * r->optimiser_seconds / total);
+    printf("  %-14s %9.1f us %12s   %5.1f%%\n", "optimizer", r->optimizer_seconds * 1e6, "",
+           100 * r->optimizer_seconds / total);
 }
 
 static double share(const bench_phase *p, double peak) {
@@ -93,11 +93,11 @@ static double share(const bench_phase *p, double peak) {
 
 static void print_generation(const bench_result *r) {
     if (r->cached.name)
-        printf("  generating, with cache     %10.0f tokens/s, %.0f%% of the %.0f that reading the weights once a token "
-               "allows\n",
+        printf("  generating, with cache     %10.0f tokens/s, %.0f%% of the %.0f that reading the weights once per "
+               "token allows\n",
                r->cached.tokens_per_second, 100 * r->cached.tokens_per_second / r->cached.bound, r->cached.bound);
     else
-        printf("  generating, with cache     %10s: the model looks ahead, so that a cache would be wrong\n", "-");
+        printf("  generating, with cache     %10s: the model looks ahead, so a cache would be wrong\n", "-");
     printf("  generating, without        %10.0f tokens/s\n", r->uncached.tokens_per_second);
     printf("  matrix-vector products read %.1f GB/s\n", r->gemv_gb_per_second);
 }
@@ -114,15 +114,16 @@ static void print_result(const measured *m, const mg_gpt_config *c, int batch) {
            100 * share(&r->train, r->peak_gflops));
     print_generation(r);
     print_bytes("parameters", r->parameter_bytes);
-    print_bytes("optimiser", r->optimiser_bytes);
+    print_bytes("optimizer", r->optimizer_bytes);
     print_bytes("activations", r->activation_bytes);
     print_operations(r);
     putchar('\n');
     fflush(stdout);
     if (share(&r->train, r->peak_gflops) > 1)
-        fputs("maskgrad bench: training was faster than the best matrix product beside it: the machine was too busy "
-              "for the share to mean anything\n",
-              stderr);
+        fputs(
+            "maskgrad bench: training was faster than the best matrix product measured beside it: the machine was too "
+            "busy for the percentage to mean anything\n",
+            stderr);
 }
 
 /* ---- CSV ---- */
@@ -148,7 +149,7 @@ static mg_status write_csv(const char *path, const measured *m, int n, mg_error 
     return mg_atomic_text_end(&file, error);
 }
 
-/* A path that cannot be written is told before the work, not after it. */
+/* A path that cannot be written is reported before the work, not after it. */
 static mg_status check_csv(const char *path, mg_error *error) {
     mg_atomic_file probe;
     mg_status status = mg_atomic_file_begin(&probe, path, error);
@@ -159,7 +160,8 @@ static mg_status check_csv(const char *path, mg_error *error) {
 /* ---- Running ---- */
 
 static const mg_command_line line = {
-    .name = "bench", .doc = "Time training and generation, beside this machine's own matrix products in the same run."};
+    .name = "bench",
+    .doc = "Time training and generation, and compare them with matrix products on this machine in the same run."};
 
 /* NULL: as maskgrad train's model. */
 static mg_run_options defaults_of(const named_config *n) {
@@ -213,7 +215,7 @@ static mg_status run_named(const mg_given *given, const char *name, int steps, m
         status = run_one(&options, steps, &m[(*n)++], error);
     }
     if (*n > 0) return status;
-    return mg_error_set(error, MG_ERR_INPUT, "--config '%s' is not known; it is toy, char, baby or all", name);
+    return mg_error_set(error, MG_ERR_INPUT, "--config is toy, char, baby or all, not '%s'", name);
 }
 
 static mg_status run_checkpoint(const char *asked, measured *m, mg_error *error) {
@@ -242,7 +244,7 @@ static int run_command(int argc, char **argv) {
     mg_flags_parse(&line, tables, argc, argv, NULL, &given);
     const mg_setting *shape = difference(&plain, &options);
     if (own.checkpoint && (own.config || shape))
-        mg_usage_error(&line, "--checkpoint brings its own model: leave out --%s", own.config ? "config" : shape->name);
+        mg_usage_error(&line, "--checkpoint has its own model: leave out --%s", own.config ? "config" : shape->name);
     mg_set_threads(options.threads);
 
     measured m[N_CONFIGS];
@@ -259,5 +261,5 @@ static int run_command(int argc, char **argv) {
     return mg_command_end(&line, status, &error);
 }
 
-const mg_command mg_bench_command = {"bench", "Time training and generation beside the machine's own best",
+const mg_command mg_bench_command = {"bench", "Time training and generation, beside the best this machine can do",
                                      run_command};

@@ -39,7 +39,7 @@ double bench_flops(const mg_gpt_config *c, ptrdiff_t T) {
 enum { PEAK = 1024 };
 
 typedef struct peak_job {
-    mg_real *memory; /* three matrices a thread */
+    mg_real *memory; /* three matrices per thread */
 } peak_job;
 
 static void peak_tile(void *context, ptrdiff_t tile, void *workspace) {
@@ -79,7 +79,7 @@ static void gemv_tile(void *context, ptrdiff_t tile, void *workspace) {
             r.end - r.begin);
 }
 
-/* Seconds to read a matrix of `numbers` numbers once, a matrix-vector product a thread: the best of several. */
+/* Seconds to read a matrix of `numbers` numbers once, one matrix-vector product per thread: the best of several. */
 static mg_status measure_gemv(const mg_gpt_config *c, double *seconds, mg_error *error) {
     gemv_job j = {.columns = c->n_embd, .rows = (ptrdiff_t)(matrix_numbers(c) / c->n_embd)};
     j.tile = mg_tile_count(j.rows, mg_threads());
@@ -109,7 +109,7 @@ typedef struct training {
     mg_tape *tape;
     int *ids, *targets;
     ptrdiff_t B, T;
-    double optimiser_seconds;
+    double optimizer_seconds;
 } training;
 
 static void one_step(training *t) {
@@ -119,7 +119,7 @@ static void one_step(training *t) {
     mg_tape_reset(t->tape);
     double begin = now();
     mg_adamw_step(t->adamw, params, 1e-4, mg_clip_scale(mg_params_grad_norm(params), 1));
-    t->optimiser_seconds += now() - begin;
+    t->optimizer_seconds += now() - begin;
 }
 
 static mg_status training_init(training *t, const mg_gpt_config *config, ptrdiff_t batch, mg_error *error) {
@@ -172,15 +172,15 @@ static mg_status measure_training(training *t, int steps, bench_result *r, mg_er
     double tokens = (double)(t->B * t->T);
     r->train = (bench_phase){"train", per_step, tokens / per_step, 3 * tokens * bench_flops(config, t->T), NAN};
     r->profile_steps = steps < 50 ? steps : 50;
-    t->optimiser_seconds = 0;
+    t->optimizer_seconds = 0;
     for (int i = 0; i < r->profile_steps; i++) {
         mg_tape_profile(t->tape, &r->profile);
         one_step(t);
         mg_tape_profile(t->tape, NULL);
     }
-    r->optimiser_seconds = t->optimiser_seconds / r->profile_steps;
+    r->optimizer_seconds = t->optimizer_seconds / r->profile_steps;
     r->parameter_bytes = (size_t)mg_gpt_params(t->gpt)->size * sizeof(mg_real);
-    r->optimiser_bytes = 3 * r->parameter_bytes; /* gradients and two moments */
+    r->optimizer_bytes = 3 * r->parameter_bytes; /* gradients and two moments */
     r->activation_bytes = mg_tape_bytes(t->tape);
     return MG_OK;
 }

@@ -10,9 +10,9 @@
 enum { LEAST = 20 };
 
 int mg_columns(FILE *file) {
-    const char *told = getenv("COLUMNS");
+    const char *given = getenv("COLUMNS");
     struct winsize size;
-    long columns = told ? strtol(told, NULL, 10) : 0;
+    long columns = given ? strtol(given, NULL, 10) : 0;
     if (columns < 1 && ioctl(file == stderr ? STDERR_FILENO : STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
         columns = size.ws_col;
     if (columns < 1 || columns > LAB_COLUMNS) return LAB_COLUMNS;

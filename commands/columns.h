@@ -6,8 +6,8 @@
 
 #include <stdio.h>
 
-/* The columns to write in: the environment's COLUMNS if it is a number, or else those of the terminal that `file`,
- * stdout or stderr, is; at least 20, at most LAB_COLUMNS. */
+/* How many columns to write in: COLUMNS of the environment if it is a number, else the width of the terminal on `file`
+ * (stdout or stderr); at least 20, at most LAB_COLUMNS. */
 int mg_columns(FILE *file);
 bool mg_terminal_utf8(void);   /* the locale's characters are UTF-8 */
 bool mg_terminal_colour(void); /* stdout is a terminal that knows colours, and NO_COLOR is not set */

@@ -20,7 +20,7 @@ static const mg_command_line line = {
     .arguments = "RUN RUN...",
     .min_arguments = 2,
     .max_arguments = MAX_RUNS,
-    .doc = "Two or more run folders side by side: how they ended, where they part, in which settings they differ, and "
+    .doc = "Compare two or more run folders: how they ended, where they diverge, which settings differ, and "
            "their curves in one picture.",
 };
 
@@ -58,7 +58,7 @@ static void print_number(const char *format, double number, bool known, int widt
     printf("  %*s", width, text);
 }
 
-/* Losses are nats a token, and compare where a token is the same. */
+/* Losses are in nats per token, and comparable where the tokens are the same. */
 typedef enum unit { SAME_UNIT, OTHER_DATA, OTHER_TOKENS } unit;
 
 static unit unit_of(const mg_run_record *records, int n) {
@@ -73,25 +73,26 @@ static unit unit_of(const mg_run_record *records, int n) {
     return found;
 }
 
-/* A loss in nats a token as bits a character, which are the same for all tokens; NaN where the run does not tell. */
-static double bits_a_character(const mg_run_record *record, const mg_run_log_row *row) {
+/* A loss in nats per token as bits per character, comparable across tokenizers; NaN where the run does not say. */
+static double bits_per_character(const mg_run_record *record, const mg_run_log_row *row) {
     double characters = mg_run_json_characters_per_token(record->json);
     return row && characters > 0 ? row->loss / characters / log(2) : NAN;
 }
 
 static void print_units(const mg_run_record *records, int n, unit found) {
-    bool told = true;
-    for (int i = 0; i < n; i++) told = told && mg_run_json_characters_per_token(records[i].json) > 0;
+    bool known = true;
+    for (int i = 0; i < n; i++) known = known && mg_run_json_characters_per_token(records[i].json) > 0;
     mg_print_wrapped(stdout, mg_columns(stdout), "", "  ",
-                     "train: the last step's windows; val: mean over the windows of an evaluation; nats a token");
+                     "train: the last step's windows; val: mean over the windows of an evaluation; nats per token");
     if (found == OTHER_TOKENS)
-        mg_print_wrapped(stdout, mg_columns(stdout), "", "  ",
-                         told ? "The tokens differ, so these losses do not compare; on the same text, bits a character "
-                                "(of the last val) do."
-                              : "The tokens differ, so these losses do not compare.");
+        mg_print_wrapped(
+            stdout, mg_columns(stdout), "", "  ",
+            known ? "The tokens differ, so these losses cannot be compared; on the same text, bits per character "
+                    "(of the last val) can."
+                  : "The tokens differ, so these losses cannot be compared.");
     if (found == OTHER_DATA)
         mg_print_wrapped(stdout, mg_columns(stdout), "", "  ",
-                         "The data differ, so these losses compare only as far as the data do.");
+                         "The data differ, so these losses are only comparable as far as the data are.");
 }
 
 static void print_outcomes(const mg_run_record *records, int n, int width) {
@@ -109,11 +110,11 @@ static void print_outcomes(const mg_run_record *records, int n, int width) {
         print_number("%.4f", o.best ? o.best->loss : 0, o.best, 8);
         print_number("%.0f", o.best ? (double)o.best->step : 0, o.best, 8);
         print_number("%.2f", o.train ? o.train->seconds : 0, o.train, 9);
-        double bits = bits_a_character(&records[i], o.validation);
+        double bits = bits_per_character(&records[i], o.validation);
         if (found == OTHER_TOKENS) print_number("%.4f", bits, !isnan(bits), 9);
         putchar('\n');
         if (records[i].log.gap >= 0)
-            printf("%-*s  its log lacks rows before step %" PRId64 "\n", width, "", records[i].log.gap);
+            printf("%-*s  its log has no rows before step %" PRId64 "\n", width, "", records[i].log.gap);
         if (records[i].log.torn) printf("%-*s  its log ends within a row, which is left out\n", width, "");
     }
     print_units(records, n, found);
@@ -127,7 +128,7 @@ static void print_differences(const mg_run_record *records, int n, int width) {
             printf("  %s losses: %s in common", validation ? "val  " : "train", mg_count(d.common, "step").text);
             if (d.common > 0 && d.first_differs < 0) printf(", all equal");
             if (d.first_differs >= 0)
-                printf(", the first that differs is step %" PRId64 ", the largest difference is %.4g at step %" PRId64,
+                printf(", the first difference is at step %" PRId64 ", the largest difference is %.4g at step %" PRId64,
                        d.first_differs, d.largest, d.largest_at);
             putchar('\n');
         }
@@ -205,10 +206,10 @@ static mg_status draw(const mg_run_record *records, int n, const char *out_dir, 
     if (!lab) return MG_ERR_MEMORY;
     lab->settings.out_dir = out_dir;
     lab_figure *figure = lab_figure_begin(lab, "loss", "Runs side by side",
-                                          (lab_axes){.x = "step", .y = "loss (nats a token)", .y_from_zero = true});
+                                          (lab_axes){.x = "step", .y = "loss (nats per token)", .y_from_zero = true});
     for (int i = 0; i < n; i++) {
         lab_colour colour = colour_of(&records[i], i, n);
-        /* Two runs under the same mask still want two colours. */
+        /* Two runs under the same mask still need two colours. */
         if (n == 2 && i == 1 && colour == colour_of(&records[0], 0, n)) colour = LAB_GREEN;
         draw_split(lab, figure, &records[i], false, colour);
         draw_split(lab, figure, &records[i], true, colour);

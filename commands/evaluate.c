@@ -66,10 +66,10 @@ static void format_split(const void *value, char *text, size_t size) {
 static const mg_setting flags[] = {
     {.kind = MG_SETTING_HEADING, .help = "Measuring:"},
     {.name = "mask", CUSTOM(mask, parse_mask, format_mask, "MASK"),
-     .help = "own: the one it was trained with; causal, none, or both"},
-    {.name = "split", CUSTOM(split, parse_split, format_split, "SPLIT"), .help = "train or val"},
+     .help = "Mask to evaluate with: own (as trained), causal, none, or both (causal and none)"},
+    {.name = "split", CUSTOM(split, parse_split, format_split, "SPLIT"), .help = "Split to evaluate on: train or val"},
     {.name = "eval-iters", COUNT(eval_iters, 1, 1000000),
-     .help = "Batches (default 200; fewer for a large model, about two minutes of work)"},
+     .help = "Number of batches (default 200, or as many as take about two minutes with a large model)"},
     BATCH_SIZE_FLAG(batch_size, "Windows per batch"),
     SEED_FLAG(seed, "Seed of the windows and of the draw from a grammar"),
     THREADS_FLAG(threads),
@@ -120,21 +120,21 @@ static mg_status evaluate_one(mg_gpt *gpt, mg_tape *tape, const mg_corpus *corpu
 }
 
 static mg_status evaluate_masks(const mg_checkpoint *checkpoint, const mg_corpus *corpus, const evaluate_options *o,
-                                const char *name, bool alone, mg_error *error) {
+                                const char *name, bool only, mg_error *error) {
     char trained[128];
     mg_mask_words(mg_gpt_get_config(checkpoint->gpt), trained, sizeof trained);
     mg_tape *tape;
     mg_tape_new(&tape, error);
     if (!tape) return MG_ERR_MEMORY;
     mg_status status = MG_OK;
-    if (o->mask == MASK_OWN) status = evaluate_one(checkpoint->gpt, tape, corpus, o, name, trained, alone, error);
+    if (o->mask == MASK_OWN) status = evaluate_one(checkpoint->gpt, tape, corpus, o, name, trained, only, error);
     if (status == MG_OK && (o->mask == MASK_CAUSAL || o->mask == MASK_BOTH)) {
         mg_gpt_set_lookahead(checkpoint->gpt, 0);
-        status = evaluate_one(checkpoint->gpt, tape, corpus, o, name, trained, alone && o->mask != MASK_BOTH, error);
+        status = evaluate_one(checkpoint->gpt, tape, corpus, o, name, trained, only && o->mask != MASK_BOTH, error);
     }
     if (status == MG_OK && (o->mask == MASK_NONE || o->mask == MASK_BOTH)) {
         mg_gpt_set_lookahead(checkpoint->gpt, MG_LOOKAHEAD_ALL);
-        status = evaluate_one(checkpoint->gpt, tape, corpus, o, name, trained, alone && o->mask != MASK_BOTH, error);
+        status = evaluate_one(checkpoint->gpt, tape, corpus, o, name, trained, only && o->mask != MASK_BOTH, error);
     }
     mg_tape_free(tape);
     return status;
@@ -144,7 +144,7 @@ static mg_status check_length(const mg_corpus *corpus, mg_split split, ptrdiff_t
     ptrdiff_t n = mg_corpus_tokens(corpus, split);
     if (n > T) return MG_OK;
     return mg_error_set(error, MG_ERR_INPUT,
-                        "the %s split of %s holds %s, but %s reads windows of %td and the token behind: give a "
+                        "the %s split of %s holds %s, but %s reads windows of %td tokens and one more: give a "
                         "longer text%s",
                         split == MG_TRAIN ? "training" : "validation", corpus->name, mg_count(n, "token").text, path, T,
                         split == MG_TRAIN ? "" : " or a larger --validation");
@@ -152,7 +152,7 @@ static mg_status check_length(const mg_corpus *corpus, mg_split split, ptrdiff_t
 
 enum { USUAL_BATCHES = 200 };
 
-/* As many batches as some two minutes on two cores allow: 2 operations a parameter and token. */
+/* As many batches as some two minutes on two cores allow: 2 operations per parameter and token. */
 static int affordable_batches(const mg_gpt *gpt, int batch_size) {
     double tokens = (double)batch_size * mg_gpt_get_config(gpt)->block_size;
     double n = 1e13 / (2 * (double)mg_params_count(mg_gpt_params((mg_gpt *)gpt)) * tokens);
@@ -165,8 +165,8 @@ static evaluate_options bounded(const evaluate_options *o, const mg_gpt *gpt) {
     own.eval_iters = affordable_batches(gpt, o->batch_size);
     if (own.eval_iters < USUAL_BATCHES)
         fprintf(stderr,
-                "maskgrad evaluate: %d batch%s of %d windows, not %d, since the model is large; --eval-iters N takes "
-                "as many as you want\n",
+                "maskgrad evaluate: %d batch%s of %d windows, not %d, because the model is large; --eval-iters N sets "
+                "the number\n",
                 own.eval_iters, own.eval_iters == 1 ? "" : "es", o->batch_size, USUAL_BATCHES);
     return own;
 }
@@ -181,7 +181,7 @@ static mg_status say_repetition(const mg_corpus *corpus, mg_error *error) {
 }
 
 static mg_status evaluate_file(const char *asked, const mg_data_options *data_options, const evaluate_options *o,
-                               bool first, bool alone, mg_error *error) {
+                               bool first, bool only, mg_error *error) {
     char path[4096];
     mg_checkpoint_path(asked, path, sizeof path);
     mg_checkpoint checkpoint;
@@ -202,7 +202,7 @@ static mg_status evaluate_file(const char *asked, const mg_data_options *data_op
     if (status == MG_OK && first) puts("checkpoint,training_mask,evaluation_mask,loss,floor");
     if (status == MG_OK) {
         evaluate_options own = bounded(o, checkpoint.gpt);
-        status = evaluate_masks(&checkpoint, corpus, &own, asked, alone, error);
+        status = evaluate_masks(&checkpoint, corpus, &own, asked, only, error);
     }
     mg_corpus_free(corpus);
     mg_checkpoint_free(&checkpoint);

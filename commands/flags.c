@@ -17,7 +17,7 @@ static bool takes_value(const mg_setting *flag) {
 
 /* ---- Spellings ---- */
 
-/* The next word of a list separated by spaces; moves *list behind it. */
+/* The next word of a list separated by spaces; moves *list past it. */
 static size_t next_word(const char **list, const char **word) {
     *word = *list + strspn(*list, " ");
     size_t length = strcspn(*word, " ");
@@ -40,7 +40,7 @@ static bool is_known(const mg_flag_table *tables, const char *spelling, size_t l
     return false;
 }
 
-/* --block_size becomes --block-size where that is a flag; everything else on the line is left alone. */
+/* --block_size becomes --block-size where that is a flag; nothing else on the line changes. */
 static void spell_with_hyphens(const mg_flag_table *tables, int argc, char **argv) {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
         char word[64];
@@ -112,7 +112,7 @@ static void set(parser *p, int index, const char *text) {
 
 /* ---- Help ---- */
 
-/* The default as --help shows it; "" for none. A number out of its range stands for "derived", which .help explains. */
+/* The default as --help shows it; "" for none. A number out of its range means "derived", and .help explains it. */
 static void shown_default(const mg_setting *flag, const void *values, char *text, size_t size) {
     mg_setting_format(flag, values, text, size);
     bool is_number = flag->kind == MG_SETTING_INT || flag->kind == MG_SETTING_INT64 || flag->kind == MG_SETTING_REAL;
@@ -182,7 +182,7 @@ MG_NORETURN static void print_help(const parser *p) {
         }
     putchar('\n');
     print_beside("  -?, --help", "Print this help");
-    print_beside("      --usage", "Print how the command is called");
+    print_beside("      --usage", "Print a usage line");
     if (after) {
         putchar('\n');
         mg_print_wrapped(stdout, mg_columns(stdout), "", "", after + 1);
@@ -197,7 +197,7 @@ static error_t take(int key, char *text, struct argp_state *state) {
     parser *p = state->input;
     if (key == ARGP_KEY_INIT) state->err_stream = NULL;
     if (key == ARGP_KEY_ARG) {
-        if (p->n_arguments == p->line->max_arguments) mg_usage_error(p->line, "'%s' is one argument too many", text);
+        if (p->n_arguments == p->line->max_arguments) mg_usage_error(p->line, "unexpected argument: %s", text);
         p->arguments[p->n_arguments++] = text;
         return 0;
     }

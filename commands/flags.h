@@ -13,8 +13,8 @@ typedef struct mg_flag_table {
 
 enum { MG_MAX_FLAG_TABLES = 16, MG_MAX_FLAGS = 128 };
 
-/* Put tables of settings behind those that are in `list` already, which has MG_MAX_FLAG_TABLES places and ends with an
- * empty one: their values are in `values`. */
+/* Append tables of settings to `list`, which has MG_MAX_FLAG_TABLES places and ends with an empty one; their values are
+ * in `values`. */
 void mg_flag_tables_add(mg_flag_table *list, const mg_settings *tables, void *values);
 
 typedef struct mg_command_line {
@@ -24,7 +24,7 @@ typedef struct mg_command_line {
     const char *doc; /* what the command does, for --help */
 } mg_command_line;
 
-/* Which flags a command line gives, in its order: to be said again over other defaults, and named in messages. */
+/* Which flags a command line gives, in its order: to be applied again over other defaults, and named in messages. */
 typedef struct mg_given {
     int n;
     struct mg_given_flag {
@@ -38,7 +38,7 @@ typedef struct mg_given {
  * flag, the value and what is right). */
 int mg_flags_parse(const mg_command_line *line, const mg_flag_table *tables, int argc, char **argv,
                    const char **arguments, mg_given *given);
-/* Say the same over other values: those of `tables`, which are the tables of the command line or some of them. */
+/* Apply the same flags to other values: those of `tables`, which are the tables of the command line or some of them. */
 void mg_given_apply(const mg_given *given, const mg_flag_table *tables);
 /* The flag that was given for a row's value: the row's own, or another row of its table that sets the same member, as
  * --mask and --lookahead do. NULL: none was. */
@@ -55,7 +55,7 @@ MG_NORETURN void mg_usage_error(const mg_command_line *line, const char *format,
  *     2    a usage error: an unknown flag, a value out of range, or values and files that do not fit together, such as
  *          data that is too short for the block size (MG_ERR_INPUT)
  *     3    undecided: no check failed, but the data or the model leave one open (labs)
- *     130  interrupted, after saving: by a signal, or because nobody reads the output any more (train | head)
+ *     130  interrupted, after saving: by a signal, or because the reader of the output is gone (train | head)
  *
  * This is what a status of the library makes of it: 0, 1 or 2. */
 int mg_exit_status(mg_status status);

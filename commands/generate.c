@@ -34,18 +34,18 @@ typedef struct generate_options {
 static const mg_setting flags[] = {
     {.kind = MG_SETTING_HEADING, .help = "Prompt:"},
     {.name = "prompt", .also = "p start", TEXT(prompt, "TEXT"), .help = "Text to continue"},
-    {.name = "ids", TEXT(ids, "1,2,3"), .help = "A prompt of token ids; prints ids"},
+    {.name = "ids", TEXT(ids, "1,2,3"), .help = "Prompt as token ids; the output is ids too"},
     {.kind = MG_SETTING_HEADING, .help = "Text:"},
     {.name = "max-new-tokens", .also = "n n-predict", LONG_COUNT(n_tokens, 1, 1000000000), .help = "Tokens per sample"},
-    {.name = "num-samples", COUNT(n_samples, 1, 1000000), .help = "Samples, each from the same prompt"},
+    {.name = "num-samples", COUNT(n_samples, 1, 1000000), .help = "Number of samples from the same prompt"},
     {.name = "temperature", .also = "temp", REAL(sampler.temperature, 0, 1000000),
-     .help = "Divides the logits; 0: always the most likely token"},
+     .help = "Divide the logits by X; 0: always take the most likely token"},
     {.name = "top-k", COUNT(sampler.top_k, 0, 1000000000), .help = "Sample from the N most likely tokens only (0: all)"},
-    {.name = "top-p", REAL(sampler.top_p, 0, 1), .open = MG_SETTING_OPEN_MIN,
-     .help = "Sample only from the fewest tokens whose probabilities add up to X (1: all)"},
-    {.name = "raw", ON(raw), .help = "Write control characters as they are, also to a terminal (default: as \\xHH there)"},
+    {.name = "top-p", REAL(sampler.top_p, 0, 1),
+     .help = "Sample only from the fewest tokens whose probabilities add up to X (0 or 1: all)"},
+    {.name = "raw", ON(raw), .help = "Write control characters unchanged to a terminal too (default: as \\xHH there)"},
     SEED_FLAG(seed, "Seed of the draws: the same seed gives the same text"),
-    {.kind = MG_SETTING_HEADING, .help = "How it is computed:"},
+    {.kind = MG_SETTING_HEADING, .help = "Computation:"},
     {.name = "no-kv-cache", .also = "no-cache", ON(no_cache), .help = "Recompute the whole window for each token"},
     {.name = "kv-cache", ON(cache),
      .help = "Use a KV cache, and fail if the model cannot have one (default: use it if it can)"},
@@ -59,11 +59,11 @@ static const mg_command_line line = {
     .arguments = "CHECKPOINT",
     .min_arguments = 1,
     .max_arguments = 1,
-    .doc = "Let a model write. CHECKPOINT is a file or a run folder.\v"
-           "Without a prompt the text begins behind a line feed, behind the '.' of a grammar, behind GPT-2's end of "
-           "text, or else behind id 0.\n\n"
-           "Past the context the window slides by one token, so every token then costs a whole window, with the cache "
-           "and without; both give the same text.",
+    .doc = "Generate text from a model. CHECKPOINT is a file or a run folder.\v"
+           "Without a prompt the text starts after a newline; for a grammar after '.', for GPT-2 tokens after the end "
+           "of text, and otherwise after id 0.\n\n"
+           "Beyond the context, the window slides by one token, and every token costs a whole window, with or without "
+           "the cache; both give the same text.",
 };
 
 /* ---- The prompt ---- */
@@ -71,7 +71,7 @@ static const mg_command_line line = {
 typedef struct prompt {
     int *ids;
     size_t n;
-    bool is_empty; /* ids holds the id that stands before a text, which is not printed */
+    bool is_empty; /* ids holds the id that precedes a text, which is not printed */
 } prompt;
 
 static mg_status read_prompt(prompt *p, const generate_options *o, const mg_checkpoint *checkpoint, mg_error *error) {
@@ -80,12 +80,12 @@ static mg_status read_prompt(prompt *p, const generate_options *o, const mg_chec
     if (o->ids) return mg_ids_parse(o->ids, vocab_size, &p->ids, &p->n, error);
     if (o->prompt && o->prompt[0]) {
         if (!tokenizer)
-            return mg_error_set(error, MG_ERR_INPUT, "the checkpoint has no tokenizer: give the prompt by --ids");
+            return mg_error_set(error, MG_ERR_INPUT, "the checkpoint has no tokenizer: give the prompt with --ids");
         mg_error reason;
         mg_status status = mg_tokenizer_encode(tokenizer, o->prompt, strlen(o->prompt), &p->ids, &p->n, &reason);
         if (status != MG_OK) return mg_error_set(error, status, "--prompt: %s", reason.message);
         if (p->n > 0) return MG_OK;
-        mg_free(p->ids); /* white space alone has no tokens in a grammar */
+        mg_free(p->ids); /* only white space: no tokens in a grammar */
     }
     p->is_empty = true;
     p->ids = mg_alloc(1, sizeof *p->ids, "a prompt", error);
@@ -104,7 +104,7 @@ typedef struct printer {
     bool raw;     /* control characters too */
 } printer;
 
-/* Whole characters. A vocabulary may hold any of them, and a terminal would obey. */
+/* Whole characters. A vocabulary may hold control characters, which a terminal would obey. */
 static void print_characters(const printer *p, const char *text, size_t length) {
     char shown[MG_PRINTABLE_ROOM(MG_UTF8_ROOM(256))];
     if (p->raw)
@@ -158,14 +158,13 @@ static mg_status choose_cache(bool *cache, const generate_options *o, const mg_g
     mg_mask_words(config, mask, sizeof mask);
     if (o->cache)
         return mg_error_set(error, MG_ERR_INPUT,
-                            "--kv-cache is not for this model, which was trained with mask '%s': every new token "
+                            "--kv-cache cannot be used: this model was trained with mask '%s', so every new token "
                             "changes the keys and values of the earlier ones, so a cache would be wrong",
                             mask);
-    fprintf(
-        stderr,
-        "maskgrad generate: this model was trained with mask '%s' and learned to read what it should predict; it is "
-        "run without a KV cache, which would be wrong for it\n",
-        mask);
+    fprintf(stderr,
+            "maskgrad generate: this model was trained with mask '%s' and learned to read what it should predict; it "
+            "runs without a KV cache, which would give wrong results\n",
+            mask);
     return MG_OK;
 }
 
@@ -185,7 +184,8 @@ static mg_status generate(const generate_options *o, const mg_checkpoint *checkp
     if (status == MG_OK) {
         if (start.n > (size_t)config->block_size)
             fprintf(stderr,
-                    "maskgrad generate: the prompt has %zu tokens, the context is %s: what comes before is left out\n",
+                    "maskgrad generate: the prompt has %zu tokens, but the context is %s: the start of the prompt is "
+                    "left out\n",
                     start.n, mg_count(config->block_size, "token").text);
         mg_generator_prompt(generator, start.ids, (ptrdiff_t)start.n);
         status = mg_gpt_check_logits(checkpoint->gpt, mg_generator_logits(generator), config->vocab_size, error);

@@ -15,13 +15,13 @@ static void ask(int signal_number) {
     asked = 1;
     int held = errno;
     ssize_t written = write(STDERR_FILENO, said, strlen(said));
-    (void)written; /* if nobody listens, nothing is lost */
+    (void)written; /* a failure here loses nothing */
     errno = held;
 }
 
 static void lose_reader(int signal_number) {
     (void)signal_number;
-    reader_is_gone = asked = 1; /* the write fails with EPIPE, and main tells of it */
+    reader_is_gone = asked = 1; /* the write fails with EPIPE, and main reports it */
 }
 
 void mg_interrupt_watch(const char *doing) {

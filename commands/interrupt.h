@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/* `doing` is what it then says: "finishing the step". */
+/* `doing` is what it then prints: "finishing the step". */
 void mg_interrupt_watch(const char *doing);
 bool mg_interrupt_asked(void);
 bool mg_interrupt_by_reader(void); /* it was a reader that went away */

@@ -33,16 +33,16 @@ typedef struct frame_options {
 /* clang-format off */
 static const struct {
     mg_setting flag;
-    int takes; /* 0: everybody's */
+    int takes; /* 0: every lab's */
 } frame_flags[] = {
     {{.name = "out-dir", TEXT(out_dir, "DIR"),
       .help = "Folder for the report, the pictures and their numbers [runs/lab-NAME]"}, 0},
     {{.name = "seed", LONG_COUNT(seed, 0, MG_SEED_MAX), .help = "Seed of everything random"}, 0},
-    {{.name = "quick", ON(quick), .help = "A rougher answer in a few seconds"}, 0},
+    {{.name = "quick", ON(quick), .help = "Give a rougher answer in a few seconds"}, 0},
     {THREADS_FLAG(threads), 0},
-    {{.name = "data", TEXT(data, "FILE"), .help = "Text, CSV or grammar to learn from"}, LAB_TAKES_DATA},
-    {{.name = "checkpoint", TEXT(checkpoint, "FILE"), .help = "A trained model to look into"}, LAB_TAKES_CHECKPOINT},
-    {{.name = "prompt", .also = "p", TEXT(prompt, "TEXT"), .help = "Text to begin with"}, LAB_TAKES_PROMPT},
+    {{.name = "data", TEXT(data, "FILE"), .help = "Text, CSV or grammar to train on"}, LAB_TAKES_DATA},
+    {{.name = "checkpoint", TEXT(checkpoint, "FILE"), .help = "Trained model to examine"}, LAB_TAKES_CHECKPOINT},
+    {{.name = "prompt", .also = "p", TEXT(prompt, "TEXT"), .help = "Text to start from"}, LAB_TAKES_PROMPT},
 };
 /* clang-format on */
 enum { N_FRAME_FLAGS = sizeof frame_flags / sizeof *frame_flags };
@@ -154,7 +154,7 @@ static void set_up(mg_lab *lab, const frame_options *asked, const char *out_dir,
     mg_set_threads(asked->threads);
 }
 
-/* The checks that an interrupted lab did not reach are not in its table; this row says so to whoever counts them. */
+/* The checks that an interrupted lab did not reach are not in its table; this row records that they are missing. */
 static void note_interruption(mg_lab *lab) {
     lab->stopped = true;
     lab_undecided(lab, "the lab ran to its end", NAN, "", "it was interrupted; what follows was not measured");
@@ -188,7 +188,7 @@ static mg_status run_and_write(mg_lab *lab, mg_error *error) {
     return status;
 }
 
-/* Two labs in one folder would mix their files, and one after the other replaces those of the first. */
+/* Two labs in one folder would mix or replace each other's files. */
 static mg_status run_alone(mg_lab *lab, mg_error *error) {
     mg_run_dir folder;
     mg_status status = mg_run_dir_name(&folder, lab->settings.out_dir, error);
@@ -332,7 +332,7 @@ static int run_command(int argc, char **argv) {
         frame_options asked = {.seed = DEFAULT_SEED};
         const char *name = NULL;
         parse(NULL, &line, argc, argv, &asked, NULL, &name, NULL);
-        mg_usage_error(&line, "the name of the lab comes first: maskgrad lab NAME %s", argv[1]);
+        mg_usage_error(&line, "the lab's name comes before its options: maskgrad lab NAME %s", argv[1]);
     }
     if (strcmp(argv[1], "all") == 0) return run_all(argc - 1, argv + 1);
     for (const lab_row *row = lab_rows; row->name; row++)

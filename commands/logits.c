@@ -1,4 +1,4 @@
-/* The command `logits`: how another framework checks us. */
+/* The command `logits`: for checking maskgrad against another framework. */
 #include "checkpoint.h"
 #include "commands.h"
 #include "flags.h"
@@ -17,7 +17,7 @@ typedef struct logits_options {
 
 /* clang-format off */
 static const mg_setting flags[] = {
-    {.name = "ids", TEXT(ids, "1,2,3"), .help = "Token ids, at most as many as the context"},
+    {.name = "ids", TEXT(ids, "1,2,3"), .help = "Token ids; at most the context length"},
     THREADS_FLAG(threads),
     {0},
 };

@@ -43,11 +43,11 @@ void mg_progress_step(mg_progress *p, int64_t done, double loss) {
     double now = mg_seconds();
     if (now - p->last < (p->live ? 0.1 : 10.0)) return;
     p->last = now;
-    double a_step = (now - p->begun) / (double)(done - p->first);
+    double per_step = (now - p->begun) / (double)(done - p->first);
     char left[32];
-    format_duration(a_step * (double)(p->total - done), left, sizeof left);
+    format_duration(per_step * (double)(p->total - done), left, sizeof left);
     char text[128];
-    snprintf(text, sizeof text, "loss %.4f  %.0f tokens/s  %s left", loss, (double)p->tokens_per_step / a_step, left);
+    snprintf(text, sizeof text, "loss %.4f  %.0f tokens/s  %s left", loss, (double)p->tokens_per_step / per_step, left);
     show(p, done, text);
 }
 

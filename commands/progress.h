@@ -1,4 +1,4 @@
-/* How far a run is, on stderr: a line that renews itself on a terminal, a plain line now and then elsewhere. */
+/* The progress of a run, on stderr: one line that is overwritten on a terminal, a plain line now and then elsewhere. */
 #ifndef MASKGRAD_PROGRESS_H
 #define MASKGRAD_PROGRESS_H
 
@@ -7,7 +7,7 @@
 
 typedef struct mg_progress {
     bool live;            /* stderr is a terminal */
-    bool shown;           /* a live line stands there now */
+    bool shown;           /* a live line is on the screen now */
     int64_t first, total; /* steps: done before this process, and in all */
     double begun, last;   /* seconds of the monotonic clock */
     int64_t tokens_per_step;

@@ -25,7 +25,7 @@ static void raise_stack_limit(void) {
     stack.rlim_cur = stack.rlim_max < STACK_WANTED ? stack.rlim_max : STACK_WANTED;
     setrlimit(RLIMIT_STACK, &stack);
     if (stack.rlim_cur >= STACK_NEEDED) return;
-    fprintf(stderr, "maskgrad: the stack limit is %lu KiB, and it takes %d: raise it with ulimit -s\n",
+    fprintf(stderr, "maskgrad: the stack limit is %lu KiB, and maskgrad needs %d: raise it with ulimit -s\n",
             (unsigned long)stack.rlim_cur >> 10, STACK_NEEDED >> 10);
     exit(1);
 }
@@ -58,9 +58,9 @@ static int is_openblas(const void *caller) {
     return dladdr(caller, &library) != 0 && library.dli_fname && strstr(library.dli_fname, "openblas");
 }
 
-/* It may be before main, or in any thread: nothing but write(2) and _exit(2). */
+/* This may run before main, or in any thread: only write(2) and _exit(2). */
 static void give_up(void) {
-    static const char sentence[] = "maskgrad: out of memory: OpenBLAS gets no room for its buffers; raise the limit "
+    static const char sentence[] = "maskgrad: out of memory: OpenBLAS cannot allocate its buffers; raise the limit "
                                    "on memory (ulimit -v), or use fewer --threads\n";
     ssize_t written = write(STDERR_FILENO, sentence, sizeof sentence - 1);
     (void)written;

@@ -4,7 +4,7 @@
 
 /* Standard descriptors that are closed become /dev/null, so that no file of ours gets their numbers. The stack limit is
  * raised as far as it may be; one that is too small ends the program with a sentence and status 1. Linking this file
- * also keeps OpenBLAS from waiting for memory for ever. */
+ * also keeps OpenBLAS from waiting for memory forever. */
 void mg_startup(void);
 
 #endif

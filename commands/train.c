@@ -28,7 +28,7 @@ static const mg_command_line line = {
         "  maskgrad train --data datasets/data/frases.csv --mask none",
 };
 
-/* What the command needs beside the run itself. */
+/* What the command needs besides the run itself. */
 typedef struct start {
     bool resume;
     mg_run_json *stored;   /* the resumed run's settings */
@@ -41,7 +41,7 @@ static void flag_tables(mg_flag_table *tables, mg_run_options *options) {
     mg_flag_tables_add(tables, mg_run_settings, options);
 }
 
-/* What was given, over other options than the defaults. */
+/* Apply the given flags to options other than the defaults. */
 static void apply(const mg_given *given, mg_run_options *options) {
     mg_flag_table tables[MG_MAX_FLAG_TABLES];
     flag_tables(tables, options);
@@ -53,7 +53,7 @@ static mg_status name_folder(mg_run *run, const mg_run_options *asked, mg_error 
     if (!asked->out_dir && !asked->data.path)
         mg_usage_error(&line, "%s",
                        strcmp(asked->init_from, "resume") == 0
-                           ? "--resume needs --out-dir, the folder of the run to go on with"
+                           ? "--resume needs --out-dir, the folder of the run to continue"
                            : "--data FILE is missing: a text, a CSV or a grammar to train on");
     if (asked->out_dir && !asked->out_dir[0]) mg_usage_error(&line, "--out-dir is empty: name a folder");
     if (asked->out_dir)
@@ -63,7 +63,7 @@ static mg_status name_folder(mg_run *run, const mg_run_options *asked, mg_error 
     return mg_run_dir_name(&run->dir, path, error);
 }
 
-/* ---- Going on ---- */
+/* ---- Resuming ---- */
 
 /* A setting's flag as it was given: two set the lookahead. */
 static const mg_setting *as_given(const mg_given *given, const mg_setting *setting) {
@@ -124,8 +124,8 @@ static mg_status resume_trainer(mg_run *run, const start *from, mg_error *error)
     char machine[512];
     if (mg_run_json_other_machine(from->stored, machine, sizeof machine))
         fprintf(stderr,
-                "maskgrad train: warning: the run continues with other bits than it would have had where it began: "
-                "%s\n",
+                "maskgrad train: warning: this machine's results differ in their last bits from those where the run "
+                "began: %s\n",
                 machine);
     if (!from->has_weights) {
         fprintf(stderr, "maskgrad train: no checkpoint was saved in %s yet: the run begins at step 0\n",
@@ -138,7 +138,7 @@ static mg_status resume_trainer(mg_run *run, const start *from, mg_error *error)
     if (run->saved_step > run->options.train.max_iters)
         return mg_error_set(error, MG_ERR_INPUT, "--max-iters %" PRId64 ": the run in %s has done %s already",
                             run->options.train.max_iters, run->dir.path, mg_count(run->saved_step, "step").text);
-    fprintf(stderr, "maskgrad train: going on at step %" PRId64 " of %" PRId64 "\n", run->saved_step,
+    fprintf(stderr, "maskgrad train: continuing at step %" PRId64 " of %" PRId64 "\n", run->saved_step,
             run->options.train.max_iters);
     return MG_OK;
 }
@@ -150,14 +150,14 @@ static mg_status refuse_overwriting(const mg_run *run, mg_error *error) {
     if (run->options.force) return MG_OK;
     if (mg_run_dir_holds_run(dir))
         return mg_error_set(error, MG_ERR_INPUT,
-                            "%s already holds a run: --resume goes on with it, --force replaces it, and --out-dir "
+                            "%s already holds a run: --resume continues it, --force replaces it, and --out-dir "
                             "chooses another folder",
                             dir->path);
     const char *foreign = mg_run_dir_foreign_file(dir);
     if (!foreign) return MG_OK;
     return mg_error_set(error, MG_ERR_INPUT,
-                        "%s is there, and no run.json of ours says that it is a run's: --force replaces it, and "
-                        "--out-dir chooses another folder",
+                        "%s exists, and there is no run.json of maskgrad beside it: --force replaces it, and --out-dir "
+                        "chooses another folder",
                         foreign);
 }
 
@@ -187,8 +187,8 @@ static mg_status weights_settings(mg_run *run, start *from, const mg_given *give
     if (file->n_layer != asked->n_layer || file->n_head != asked->n_head || file->n_embd != asked->n_embd ||
         file->block_size != asked->block_size || file->output_projection != asked->output_projection)
         return mg_error_set(error, MG_ERR_INPUT,
-                            "the model in %s has --n-layer %d --n-head %d --n-embd %d --block-size %d%s, which a run "
-                            "that starts from it keeps",
+                            "the model in %s has --n-layer %d --n-head %d --n-embd %d --block-size %d%s; a run that "
+                            "starts from it cannot change these",
                             path, file->n_layer, file->n_head, file->n_embd, file->block_size,
                             file->output_projection ? "" : " --no-output-projection");
     return MG_OK;
@@ -203,7 +203,7 @@ static mg_status check_texts(const mg_run_options *options, mg_error *error) {
         if (mg_utf8_check(text, strlen(text), NULL) != MG_OK)
             return mg_error_set(
                 error, MG_ERR_INPUT,
-                "--%s is '%s', which is not UTF-8, as run.json has to be: a link of another name will do", s->name,
+                "--%s is '%s', which is not UTF-8 and cannot be written to run.json: rename or link the file", s->name,
                 text);
     }
     return MG_OK;
@@ -213,7 +213,7 @@ static mg_status settings(mg_run *run, start *from, const mg_given *given, mg_er
     mg_run_options asked = run->options;
     from->resume = strcmp(asked.init_from, "resume") == 0;
     if (from->resume && asked.force)
-        mg_usage_error(&line, "--resume goes on with a run and --force replaces it: give one");
+        mg_usage_error(&line, "--resume continues a run and --force replaces it: give one");
     mg_status status = check_texts(&asked, error);
     if (status == MG_OK) status = name_folder(run, &asked, error);
     if (status != MG_OK) return status;
@@ -247,7 +247,7 @@ static void warn_about_schedule(const mg_run *run) {
     else if (done >= s->decay_iters)
         fprintf(stderr,
                 "maskgrad train: all %s from here run at --min-lr %g: --lr-decay-iters is %" PRId64
-                ", which a resumed run keeps\n",
+                ", and a resumed run cannot change it\n",
                 mg_count(o->max_iters - done, "step").text, s->min_lr, s->decay_iters);
     else
         fprintf(stderr,
@@ -304,7 +304,7 @@ static mg_status prepare(mg_run *run, start *from, const mg_given *given, mg_err
     return status;
 }
 
-/* ---- What is seen of it ---- */
+/* ---- Output ---- */
 
 static bool stop_asked(void *user) {
     (void)user;
@@ -357,7 +357,7 @@ static void print_loss(const mg_evaluation *e) {
         return;
     }
     double gap = e->loss - e->floor;
-    printf("val loss %.4f, mean over %s\n%.4f %s the floor of %.4f, the best that is possible without the future\n",
+    printf("val loss %.4f, mean over %s\n%.4f %s the floor of %.4f, the best possible without seeing the future\n",
            e->loss, mg_count(e->n_windows, "window").text, fabs(gap), gap < 0 ? "below" : "above", e->floor);
 }
 
@@ -447,7 +447,7 @@ static int run_command(int argc, char **argv) {
     if (status == MG_OK && stopped)
         fprintf(stderr,
                 "maskgrad train: %sstopped at step %" PRId64 ", saved in %s; continue with --resume --out-dir %s\n",
-                mg_interrupt_by_reader() ? "nobody reads the output any more: " : "",
+                mg_interrupt_by_reader() ? "the reader of the output is gone: " : "",
                 mg_trainer_steps_done(run.trainer), mg_shown(run.dir.checkpoint).text, mg_shown(run.dir.path).text);
     mg_run_free(&run);
     mg_run_json_free(from.stored);

@@ -35,7 +35,7 @@ ends 1 "$maskgrad" audit -- ./average broken
 says out "mask FAIL position 0 moves with token 1"
 says out "begin with \`mask\`"
 
-# Where the results go: a file, a page, standard output alone.
+# Where the results go: a file, a page, only standard output.
 ends 1 "$maskgrad" audit --json verdicts.json --out-dir page -- ./average broken
 [ -s page/report.html ] && [ -s page/map.csv ] || fail "no page"
 says page/report.html "position 0 moves with token 1"
@@ -102,7 +102,7 @@ says out "repeat FAIL a logit is NaN (position 0 of 2)"
 ends 1 "$maskgrad" audit -- ./no-such-program
 says err "'./no-such-program' cannot be started: No such file or directory"
 
-# Nobody is left behind: not after a time limit, not after Ctrl-C, whatever the program thinks of signals.
+# No process is left over: not after a time limit, not after Ctrl-C, whatever the program thinks of signals.
 ends 1 "$maskgrad" audit --timeout 0.5 -- sh -c 'echo $$ >pid; trap "" TERM; while :; do sleep 0.1; done'
 kill -0 "$(cat pid)" 2>/dev/null && fail "a program that ignores SIGTERM lives on"
 rm pid

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A whole training run gives the same bits on 1, 2 and 3 threads, twice over, and however often it evaluates: the log's
-# training rows (but for the time they took), the parameters, the optimiser's state, and the logits.
+# training rows (but for the time they took), the parameters, the optimizer's state, and the logits.
 set -euo pipefail
 program=$1
 source=$2

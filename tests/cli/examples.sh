@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs maskgrad into an empty prefix, builds the examples against it with find_package and one with pkg-config, and
-# checks what they print. The installed headers must stand alone, without a third party's beside them.
+# checks what they print. The installed headers must compile by themselves, without a third party's beside them.
 set -euo pipefail
 build=$(dirname "$1")
 source=$2
@@ -26,11 +26,11 @@ compiler=$(sed -n 's/^CMAKE_C_COMPILER:.*=//p' "$build/CMakeCache.txt")
 cmake --install "$build" --prefix "$prefix" >/dev/null
 "$prefix/bin/maskgrad" --help >/dev/null || fail "the installed program does not run"
 
-# The headers: each alone, as strict C11, with nothing on the include path but the prefix.
+# The headers: each by itself, as strict C11, with nothing on the include path but the prefix.
 for header in "$prefix"/include/maskgrad/*.h; do
     echo "#include <maskgrad/$(basename "$header")>" >"$work/alone.c"
     "$compiler" -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -I"$prefix/include" "$work/alone.c" ||
-        fail "$(basename "$header") does not stand alone"
+        fail "$(basename "$header") does not compile by itself"
 done
 # As C++ too: every declaration has C linkage, and the macros that name the caller's line work.
 cat >"$work/linkage.cc" <<'EOF'

@@ -59,7 +59,7 @@ says "mask 'none'"
 status 0 generate none -n 5 --no-kv-cache
 says "mask 'none'"
 status 2 generate none -n 5 --kv-cache
-says "--kv-cache is not for this model, which was trained with mask 'none'"
+says "--kv-cache cannot be used: this model was trained with mask 'none'"
 
 # ---- Refusals ----
 status 2 generate causal -p "o xyz"
@@ -70,7 +70,9 @@ status 2 generate causal --temp -1
 says --temperature
 status 2 generate causal --temp nan
 status 2 generate causal --top-k -1
-status 2 generate causal --top-p 0
+status 2 generate causal --top-p -0.1
+status 2 generate causal --top-p 1.1
+cmp <(generate causal --top-p 0) <(generate causal --top-p 1) || fail "--top-p 0 is not off"
 status 2 generate causal -n 0
 status 2 generate
 says CHECKPOINT
@@ -98,7 +100,7 @@ fi
 
 # ---- logits ----
 status 0 "$program" logits causal --ids 1,2,3
-[ "$(wc -l <out)" = 3 ] && [ "$(head -n 1 out | tr ',' '\n' | wc -l)" = 33 ] || fail "a row a position"
+[ "$(wc -l <out)" = 3 ] && [ "$(head -n 1 out | tr ',' '\n' | wc -l)" = 33 ] || fail "a row per position"
 head -n 2 out >prefix
 status 0 "$program" logits causal --ids 1,2,9
 cmp prefix <(head -n 2 out) || fail "a later token changed earlier logits"
@@ -118,7 +120,7 @@ status 0 "$program" evaluate causal none --data "$data" --grammar-size 20000 --m
 [ "$(tail -n +2 out | cut -d, -f2,3 | tr '\n' ' ')" = \
     'causal,causal causal,none none,causal none,none ' ] || fail "training mask by evaluation mask: $(cat out)"
 status 0 "$program" evaluate causal --data "$data" --grammar-size 20000 --eval-iters 4
-[ "$(grep -c '^[0-7],' out)" = 8 ] || fail "a row a position"
+[ "$(grep -c '^[0-7],' out)" = 8 ] || fail "a row per position"
 for batch in 1 8 32; do # the same 32 windows however they are cut, up to the order of sums
     "$program" evaluate causal --data "$data" --grammar-size 20000 --batch-size $batch --eval-iters $((32 / batch)) |
         sed -n 2p | cut -d, -f4,5 | tr , ' ' | awk '{printf "%.4f %.4f\n", $1, $2}'

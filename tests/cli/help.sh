@@ -47,7 +47,7 @@ while read -r command; do
     COLUMNS=40 "$program" $command >"$help" || fail "$command: status $? in 40 columns"
     grep -E '^.{41,}' "$help" && fail "$command: wider than 40 columns"
 done < <(printf '%s --help\n' $commands "lab all" && echo "lab" && echo "--help")
-grep -qe '--learning-rate' <<<"$("$program" train --help)" || fail "other spellings are not told"
-grep -q 'Exit status: 0 done' <<<"$("$program" --help)" || fail "the exit status is not told"
+grep -qe '--learning-rate' <<<"$("$program" train --help)" || fail "other spellings are not shown"
+grep -q 'Exit status: 0 done' <<<"$("$program" --help)" || fail "the exit status is not shown"
 awk 'length($0) > 80' <<<"$("$program" --help)" | grep . && fail "--help: wider than 80 columns"
 exit $((failures > 0))

@@ -72,7 +72,7 @@ run 0 generate "$folder/plain.h5" --ids 1,2 --max-new-tokens 20 --seed 1
 cp "$folder/out" "$folder/cached"
 run 0 generate "$folder/plain.h5" --ids 1,2 --max-new-tokens 20 --seed 1 --no-kv-cache
 cmp -s "$folder/out" "$folder/cached" || fail 'the cache changes what is written'
-[ "$(tr , '\n' < "$folder/out" | wc -l)" -eq 22 ] || fail 'not 20 ids behind the prompt'
+[ "$(tr , '\n' < "$folder/out" | wc -l)" -eq 22 ] || fail 'not 20 ids after the prompt'
 run 2 generate "$folder/plain.h5" --prompt 'the cat'
 complains 'ids'
 run 0 generate "$folder/text.h5" --prompt 'the cat' --max-new-tokens 10

@@ -1,4 +1,4 @@
-# lab alarm: honest runs are left alone, leaky ones accused with their cause; a narrow model learns fast enough for a test.
+# lab alarm: honest runs are not accused, leaky ones are, with their cause; a narrow model learns fast enough for a test.
 maskgrad=$1
 . "$(dirname "$0")/../tools/lab.bash"
 small="--quick --n-layer 1 --n-embd 32 --block-size 16 --lr 1e-2 --max-iters 250 --grammar-size 50000"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `lab all`: every lab of the list passes at its quick size and stands in the index.
+# `lab all`: every lab of the list passes at its quick size and is in the index.
 set -euo pipefail
 program=$1
 work=$(mktemp -d)
@@ -22,4 +22,4 @@ if grep -niE '\b(red|white|grey|blue|bright|on the (left|right)|in the middle)\b
     echo "FAIL: the terminal's text speaks of colours or of the report's page"
     exit 1
 fi
-grep -q 'White: exactly 0' everything/lab-proof/report.html || { echo "FAIL: the report does not tell its colours"; exit 1; }
+grep -q 'White: exactly 0' everything/lab-proof/report.html || { echo "FAIL: the report does not explain its colours"; exit 1; }

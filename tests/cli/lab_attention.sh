@@ -26,7 +26,7 @@ word=$(sed -n 's/^start,\([^,]*\),.*/\1/p' "$2/datasets/data/sentences.csv" | he
 "$maskgrad" lab attention --quick --checkpoint leaky --prompt "$word $word" --out-dir said >out.txt 2>&1 ||
     fail "--prompt: $(cat out.txt)"
 all_pass said
-grep -q "prompt" said/report.html || fail "the report does not tell the prompt"
+grep -q "prompt" said/report.html || fail "the report does not show the prompt"
 "$maskgrad" lab attention --quick --checkpoint leaky --prompt "xyzzy" --out-dir said >out.txt 2>&1 &&
     fail "a word that is not there"
 grep -q xyzzy out.txt || fail "the error does not name the word: $(cat out.txt)"

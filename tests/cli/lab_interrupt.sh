@@ -26,7 +26,7 @@ grep -q ',pass$\|,fail$' leak/summary.csv && fail "a verdict that was not reache
 grep -q 'This lab was interrupted' leak/report.html || fail "the report does not say that it is incomplete"
 tr -s ' \n' ' ' <out.txt | grep -q 'Interrupted. What was measured is in leak/report.html' || fail "where it is: $(tail -3 out.txt)"
 
-# `lab all` does not go on to the next lab.
+# `lab all` does not continue with the next lab.
 interrupt 'training 0' all --out-dir all
 status=$?
 [ $status -eq 130 ] || fail "lab all: exit status $status: $(cat err.txt)"

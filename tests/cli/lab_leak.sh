@@ -34,7 +34,7 @@ done
 grep 'influence of later tokens on earlier predictions' leak.mask/summary.csv | head -1 | grep -q ',fail$' ||
     fail "the influence check did not see a mask that leaks one token"
 
-# A run of one step measures no lesson, so it tells none.
+# A run of one step measures no lesson, so it states none.
 status=0
 "$program" lab leak --quick --max-iters 1 --out-dir one >out.txt 2>&1 || status=$?
 [ "$status" -eq 1 ] || fail "one step: exit status $status, expected 1"
@@ -43,9 +43,9 @@ for text in one/report.html out.txt; do
         fail "$text: an outcome that was not measured"
 done
 
-# What the models write is wider than a column: where a line goes on, it is indented below its star.
+# What the models write is wider than a column: where a line continues, it is indented below its star.
 LC_ALL=C.UTF-8 sed -n '/^First windows/,/^Sentences/p' out.txt | sed '1,2d' | grep -v '^$\|^Sentences' >windows.txt
-grep -q '^      [a-z]' windows.txt || fail "lines that go on are not indented"
+grep -q '^      [a-z]' windows.txt || fail "continued lines are not indented"
 ! grep -v '^  \(\*\|    [a-z]\|  [a-z]\|   *\)' windows.txt || fail "a line without indentation"
 
 # Text: no floor, the masked model judges.
@@ -56,7 +56,7 @@ status=0
 grep -q 'surprises the masked model' text/summary.csv || fail "a text is not judged"
 grep -q '>30 steps of' text/report.html || fail "--quick changed the steps that were given"
 
-# What a text cannot show is undecided, not passed and not failed: here no token tells anything about the next.
+# What a text cannot show is undecided, not passed and not failed: here no token says anything about the next.
 awk 'BEGIN { srand(1); for (i = 0; i < 20000; i++) printf "%s", substr("acgt", 1 + int(4 * rand()), 1) }' >random.txt
 small=(--quick --n-layer 1 --n-head 2 --n-embd 32 --block-size 8 --lr 1e-2)
 status=0
@@ -95,13 +95,13 @@ for short in "1 7" "6 7" "1 2 --data text.txt"; do
     [ ! -s out.txt ] || fail "the question is asked before the block size is refused"
 done
 
-# Bad input: one sentence, nothing left behind.
+# Bad input: one sentence, nothing left over.
 for bad in "--data /nonexistent" "--data text.txt --block-size 100000" "--n-embd 30" "--max-iters 0" "--batch-size x"; do
     status=0
     "$program" lab leak $bad --out-dir bad >out.txt 2>err.txt || status=$?
     [ "$status" -eq 1 ] || [ "$status" -eq 2 ] || fail "$bad: exit status $status"
-    [ ! -e bad ] || fail "$bad: a folder is left behind"
+    [ ! -e bad ] || fail "$bad: a folder is left over"
     [ "$(grep -c . err.txt)" -le 3 ] || fail "$bad: more than a sentence and a hint: $(cat err.txt)"
 done
 "$program" lab leak --save-interval 5 --out-dir bad >out.txt 2>err.txt && fail "a lab takes a flag that does nothing there"
-[ ! -e bad ] || fail "--save-interval: a folder is left behind"
+[ ! -e bad ] || fail "--save-interval: a folder is left over"

@@ -3,7 +3,7 @@ maskgrad=$1
 . "$(dirname "$0")/../tools/lab.bash"
 
 "$maskgrad" lab >list.txt || fail "lab without a name: status $?"
-grep -q '^  mask  *Why does a mask put' list.txt || fail "the list does not tell the question of lab mask"
+grep -q '^  mask  *Why does a mask put' list.txt || fail "the list does not show the question of lab mask"
 "$maskgrad" lab nosuch >out.txt 2>err.txt
 [ $? -eq 2 ] || fail "an unknown lab is not wrong usage"
 grep -q "there is no lab 'nosuch'" err.txt && grep -q '^  mask ' err.txt || fail "an unknown lab does not list the labs"
@@ -20,7 +20,7 @@ grep -q '░' out.txt || fail "no shading in a UTF-8 locale"
 [ "$(LC_ALL=C.UTF-8 grep -c '…' out.txt)" -eq 2 ] || fail "more is abbreviated than the two texts of a check"
 LC_ALL=C.UTF-8 COLUMNS=40 "$maskgrad" lab mask >out.txt || fail "in 40 columns"
 LC_ALL=C.UTF-8 grep -E '^.{41,}' out.txt && fail "lines beyond 40 columns"
-grep -q '^    empty row  1$' out.txt || fail "a table that does not fit is not told cell by cell"
+grep -q '^    empty row  1$' out.txt || fail "a table that does not fit is not printed cell by cell"
 [ -s err.txt ] && command -v gnuplot >/dev/null && fail "something on stderr: $(cat err.txt)"
 
 run=runs/lab-mask
@@ -46,7 +46,7 @@ MASKGRAD_BREAK=mask.polarity "$maskgrad" lab mask --out-dir broken >out.txt
 [ $? -eq 1 ] || fail "a failed check does not end in status 1"
 grep -q ',fail$' broken/summary.csv || fail "no verdict turned to fail"
 grep -q '✗ fail' broken/report.html && grep -q 'MASKGRAD_BREAK=mask.polarity' broken/report.html ||
-    fail "the report does not tell that it is broken"
+    fail "the report does not say that it is broken"
 
 # Without gnuplot: one warning, numbers, terminal pictures, and a note in place of each picture.
 PATH=/nonexistent "$maskgrad" lab mask --out-dir plain >out.txt 2>err.txt || fail "without gnuplot: status $?"
@@ -65,7 +65,7 @@ PATH=$PWD/bin:$PATH "$maskgrad" lab mask --out-dir full >out.txt 2>err.txt
 [ $? -eq 1 ] && grep -q 'gnuplot failed' err.txt || fail "a full disk: $(cat err.txt)"
 [ -s full/report.html ] && [ -s full/leak.csv ] && [ ! -e full/leak.png ] || fail "a full disk: $(ls full)"
 
-# A folder is one lab's: another lab does not replace its report, nor any lab somebody's files.
+# A folder is one lab's: another lab does not replace its report, and no lab replaces other files.
 "$maskgrad" lab proof --quick --out-dir plain >out.txt 2>err.txt
 [ $? -eq 2 ] && grep -q "plain holds the files of 'maskgrad lab mask'" err.txt || fail "two labs in a folder: $(cat err.txt)"
 mkdir mine && echo precious >mine/report.html

@@ -28,7 +28,7 @@ done
 # ---- A reader that goes away: what was done is saved ----
 ("$program" train "${tiny[@]}" --max-iters 1000000 --out-dir pipe 2>pipe.err || echo $? >pipe.status) | head -n 3 >/dev/null
 [ "$(cat pipe.status)" = 130 ] || fail "train | head: status $(cat pipe.status)"
-grep -q 'nobody reads the output any more: stopped at step [0-9]*, saved in pipe/checkpoint.h5' pipe.err ||
+grep -q 'the reader of the output is gone: stopped at step [0-9]*, saved in pipe/checkpoint.h5' pipe.err ||
     fail "train | head: $(cat pipe.err)"
 [ -s pipe/checkpoint.h5 ] || fail "train | head saved nothing"
 "$program" generate pipe --max-new-tokens 100000 2>generate.err | head -c 10 >/dev/null || true # SIGPIPE

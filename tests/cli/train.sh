@@ -39,10 +39,10 @@ status 0 train "${tiny[@]}" --out-dir full
 grep -qE '^step 20: train loss [0-9]+\.[0-9]{4}, val loss [0-9]+\.[0-9]{4}, means over 16 windows$' out || fail "no line of an evaluation"
 grep -qE '^iter 10: loss [0-9]+\.[0-9]{4}, time [0-9]+\.[0-9]{2}ms$' out || fail "no line of a step"
 [ "$(head -n 1 full/log.csv)" = step,split,loss,lr,grad_norm,tokens,seconds ] || fail "the log's header"
-[ "$(grep -c ,train, full/log.csv)" = 60 ] || fail "a row a step"
+[ "$(grep -c ,train, full/log.csv)" = 60 ] || fail "a row per step"
 [ "$(grep ,val, full/log.csv | cut -d, -f1 | tr '\n' ' ')" = "0 20 40 60 " ] || fail "the evaluations"
 [ "$(head -n 1 full/position.csv)" = position,loss,floor ] || fail "the header of position.csv"
-[ "$(wc -l <full/position.csv)" = 9 ] || fail "a row a position"
+[ "$(wc -l <full/position.csv)" = 9 ] || fail "a row per position"
 python3 - <<'PY' || fail "run.json"
 import json
 run = json.load(open("full/run.json"))
@@ -80,7 +80,7 @@ same_run leaky unwatched
 status 1 train "${leaky[@]}" --on-alarm stop --out-dir stopped
 says "ends the run"
 [ "$(tail -n 1 stopped/log.csv | cut -d, -f1)" = "$step" ] || fail "it did not stop at step $step"
-status 0 train --resume --out-dir stopped # and goes on if one wants it to
+status 0 train --resume --out-dir stopped # and continues when asked to
 ! grep -q 'alarm at step' all || fail "accused twice: $(cat all)"
 same_run leaky stopped
 cmp leaky/alarms.csv stopped/alarms.csv || fail "another alarm after a stop"
@@ -100,12 +100,12 @@ status 0 train "${tiny[@]}" --mask none --force
 status 2 train "${tiny[@]}" --lr inf
 says 'a finite number above 0'
 
-# ---- Files of somebody else ----
+# ---- Other people's files ----
 for name in run.json log.csv position.csv samples.txt checkpoint.h5; do
     rm -rf theirs && mkdir theirs && echo precious >theirs/$name
     status 2 train "${tiny[@]}" --out-dir theirs
     says --force; one_sentence
-    [ "$(ls -A theirs) $(cat theirs/$name)" = "$name precious" ] || fail "$name of somebody else: $(ls -A theirs)"
+    [ "$(ls -A theirs) $(cat theirs/$name)" = "$name precious" ] || fail "someone else's $name: $(ls -A theirs)"
 done
 rm -rf theirs && mkdir theirs && touch theirs/notes.txt theirs/notes.tmp.2024 theirs/checkpoint.h5.tmp.7
 status 0 train "${tiny[@]}" --out-dir theirs
@@ -176,7 +176,7 @@ rm -rf rate && status 0 train "${tiny[@]}" --out-dir rate
 status 0 train --resume --out-dir rate
 [ "$(rates)" = 0 ] || fail "$(cat all)"
 status 0 train --resume --out-dir rate --max-iters 70
-rate_says "all 10 steps from here run at --min-lr 0.001: --lr-decay-iters is 60, which a resumed run keeps"
+rate_says "all 10 steps from here run at --min-lr 0.001: --lr-decay-iters is 60, and a resumed run cannot change it"
 rm -rf rate && status 0 train "${tiny[@]}" --out-dir rate --warmup-iters 60
 rate_says "the learning rate never reaches --lr 0.01: --warmup-iters is 60, and the run has 60 steps"
 rm -rf rate && status 0 train "${tiny[@]}" --out-dir rate --warmup-iters 59
@@ -252,9 +252,9 @@ status 2 train --resume --out-dir edited
 rm -rf edited; train "${tiny[@]}" --out-dir edited --max-iters 30 --lr-decay-iters 60 >/dev/null 2>&1
 sed -i 's/"blas": "[^"]*"/"blas": "OpenBLAS of another"/' edited/run.json
 status 0 train --resume --out-dir edited --max-iters 40
-[ "$(grep -c 'warning: .*other bits.*OpenBLAS of another' all)" = 1 ] || fail "$(cat all)"
+[ "$(grep -c 'warning: .*last bits.*OpenBLAS of another' all)" = 1 ] || fail "$(cat all)"
 status 0 train --resume --out-dir edited --max-iters 60
-! grep -q 'other bits' all || fail "$(cat all)"
+! grep -q 'last bits' all || fail "$(cat all)"
 python3 - <<'PY' || fail "the record of machines"
 import json
 run = json.load(open("edited/run.json"))
@@ -391,7 +391,7 @@ grep -q -e --block-size out || fail "--help"
 status 0 "$program" compare full twin evaluated
 grep -q "60 steps in common, all equal" out || fail "equal runs differ: $(cat out)"
 status 0 "$program" compare full runs/frases-none
-grep -q "the first that differs is step 0" out || fail "$(cat out)"
+grep -q "the first difference is at step 0" out || fail "$(cat out)"
 grep -q "^lookahead" out || fail "the setting that differs: $(cat out)"
 cp -r full 'ação é'
 status 0 "$program" compare full 'ação é' runs/frases-none
@@ -402,8 +402,8 @@ assert len(table) == 4 and len({re.search(" (mask|causal|none)  ", row).start() 
 PY
 status 0 train --data "$data" --grammar-size 20000 --tokens char --max-iters 2 --eval-iters 1 --out-dir 漢字
 status 0 "$program" compare full 漢字
-grep -q "The tokens differ, so these losses do not compare" out || fail "other tokens: $(cat out)"
-python3 - out <<'PY' || fail "wide characters, or bits a character: $(cat out)"
+grep -q "The tokens differ, so these losses cannot be compared" out || fail "other tokens: $(cat out)"
+python3 - out <<'PY' || fail "wide characters, or bits per character: $(cat out)"
 import math, re, sys, unicodedata
 head, full, other = open(sys.argv[1], encoding="utf-8").read().splitlines()[:3]
 def column(row, at): return sum(1 + (unicodedata.east_asian_width(c) == "W") for c in row[:at])
