@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 
-/* What the rounding of a loss may gain at a window. An honest model of a text without surprises is right at the bound,
- * and this keeps rounding from piling up to evidence. */
+/* What rounding may add to the evidence of a window. An honest model of a text without surprises is right at the bound,
+ * and this keeps rounding errors from adding up to evidence. */
 static const double ROUNDING = 1e-5;
 
 /* Sums over windows. */
@@ -115,10 +115,10 @@ bool mg_alarm_observe(mg_alarm *alarm, int64_t step, ptrdiff_t B, const int *ids
     return true;
 }
 
-/* ---- What it knows ---- */
+/* ---- Reading ---- */
 
-/* The last position has no label to its right. With such a leak it stays where an honest model has it; without, it
- * falls with the first, to which it is compared window by window. */
+/* The last position has no label to its right. With such a leak it stays where an honest model has it; otherwise
+ * it falls with the first, and the two are compared window by window. */
 static mg_alarm_cause cause_of(const mg_alarm *alarm) {
     loss_sums recent = {0};
     int64_t steps = alarm->n_steps < RECENT ? alarm->n_steps : RECENT;

@@ -8,7 +8,7 @@
  *
  * is the logarithm of a nonnegative supermartingale. From any step on, an honest model's evidence ever reaches h with
  * probability exp(-h) at most (Ville 1939). We watch the largest sum over all beginnings (Page 1954) and raise the
- * alarm at 30 nats: of honest runs of a million steps, fewer than one in ten million is accused. No variance is
+ * alarm at 30 nats: among honest runs of a million steps, fewer than one in ten million is accused. No variance is
  * estimated, so this holds on every corpus, also where the next token is nearly certain and where a model repeats its
  * text by heart.
  *
@@ -30,17 +30,17 @@ typedef enum mg_alarm_cause {
     MG_CAUSE_SHIFTED_TWICE /* so it is, but the first is no lower than the token after the next allows */
 } mg_alarm_cause;
 
-/* What the alarm knows. Losses are means in nats per token over the windows of the evidence: those since the sum was
- * last 0. NaN where there is none. */
+/* What the alarm knows. Losses are means in nats per token over the windows counted as evidence: those since the sum
+ * was last 0. NaN where there is none. */
 typedef struct mg_alarm_reading {
     int64_t raised_at;    /* the step; -1: not raised */
     double evidence;      /* nats */
-    int64_t windows;      /* that it is of */
+    int64_t windows;      /* counted in it */
     double first;         /* the loss at position 0 */
-    double bound;         /* the least that one token allows on the same windows: first + evidence / windows */
-    double last, mean;    /* the loss at the last position, and at all */
-    double entropy;       /* H(x1|x0) of the split: what the bound is on average */
-    mg_alarm_cause cause; /* the likely one, by the last hundred steps; more certain some steps after the alarm */
+    double bound;         /* the lowest loss that one token allows on the same windows: first + evidence / windows */
+    double last, mean;    /* the loss at the last position, and at all positions */
+    double entropy;       /* H(x1|x0) of the split: the average of the bound */
+    mg_alarm_cause cause; /* the likely one, from the last hundred steps; more certain some steps after the alarm */
 } mg_alarm_reading;
 
 typedef struct mg_alarm mg_alarm;
@@ -54,7 +54,7 @@ MG_API bool mg_alarm_observe(mg_alarm *alarm, int64_t step, ptrdiff_t B, const i
                              const mg_real *row_loss);
 MG_API mg_alarm_reading mg_alarm_read(const mg_alarm *alarm);
 
-/* By how many nats the loss at position 0 is below what one token allows: what evidence is the sum of. */
+/* By how many nats the loss at position 0 is below what one token allows. The evidence is the sum of these. */
 MG_API double mg_alarm_gain(const mg_pairs *pairs, ptrdiff_t T, const int *ids, const int *targets, double loss);
 /* A sentence that accuses, with its numbers and the likely cause: the mask where `config` has an open one. */
 MG_API const char *mg_alarm_say(const mg_alarm_reading *reading, const mg_gpt_config *config, char *text, size_t size);

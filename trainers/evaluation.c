@@ -82,7 +82,7 @@ static void finish(mg_evaluation *e, gap_sums sums) {
                                                  e->position_gap_error[t] / n, n);
 }
 
-/* A loss that is no number says nothing of how well a model predicts, and compares as false with every bound. */
+/* NaN says nothing about how well a model predicts, and every comparison with it is false. */
 static mg_status check_finite(const mg_evaluation *e, mg_gpt *gpt, mg_error *error) {
     if (isfinite(e->loss)) return MG_OK;
     const char *what = isnan(e->loss) ? "not a number" : "infinite";
@@ -95,8 +95,8 @@ static mg_status check_finite(const mg_evaluation *e, mg_gpt *gpt, mg_error *err
     return mg_error_set(error, MG_ERR_STATE, "the loss is %s: the model's weights are too large to compute with", what);
 }
 
-/* How many windows go through the model at once. A pass holds some 18 numbers a token, layer and unit of width, and 3 a
- * token and word: with GPT-2's vocabulary a whole batch would take many times what the model does. */
+/* How many windows go through the model at once. A pass holds some 18 numbers per token, layer and unit of width, and 3
+ * per token and word: with GPT-2's vocabulary a whole batch would take many times the memory of the model. */
 static ptrdiff_t windows_at_once(const mg_gpt_config *c, ptrdiff_t B) {
     enum { BYTES = 1 << 28 };
     ptrdiff_t token = 18 * (ptrdiff_t)c->n_layer * c->n_embd + 3 * (ptrdiff_t)c->vocab_size;
@@ -115,7 +115,7 @@ static void forward_batch(mg_gpt *gpt, mg_tape *tape, workspace *w, ptrdiff_t B,
 }
 
 /* The mean loss of a batch's predictions against the token `ahead` places after each input, where it is in the window;
- * NaN if it nowhere is. */
+ * NaN if it never is. */
 static double loss_ahead(mg_gpt *gpt, mg_tape *tape, workspace *w, ptrdiff_t B, ptrdiff_t T, int ahead) {
     double sum = 0, n = 0;
     for (ptrdiff_t b = 0; b < B; b++)
@@ -226,7 +226,7 @@ static const char *below_floor(const mg_evaluation *e, const mg_gpt_config *conf
     return text;
 }
 
-/* What the next token is found by: the model's targets were right here, so that only a leak can read them. */
+/* The targets are right here, so only a leak can read them. */
 static const char *reads_labels(const mg_evaluation *e, const mg_gpt_config *config, char *text, size_t size) {
     double first = e->position_loss[0];
     mg_alarm_reading reading = {
@@ -241,7 +241,7 @@ static const char *reads_labels(const mg_evaluation *e, const mg_gpt_config *con
 }
 
 static const char *predicts_another(const mg_evaluation *e, char *text, size_t size) {
-    char which[32] = "that of their own position";
+    char which[32] = "their own position's";
     if (e->shift > 0) snprintf(which, sizeof which, "the one %d ahead", e->shift);
     snprintf(text, size,
              "its predictions do not fit the next token (loss %.4f) but %s (loss %.4f), as if it was trained with "
@@ -258,15 +258,17 @@ const char *mg_evaluation_alarm(const mg_evaluation *e, const mg_gpt_config *con
     if (e->evidence >= MG_ALARM_EVIDENCE) return reads_labels(e, config, text, size);
     if (e->shift != 1) return predicts_another(e, text, size);
     if (isinf(e->floor)) {
-        snprintf(text, size,
-                 "the grammar cannot produce these targets, so they are not the next tokens: look at their shift");
+        snprintf(
+            text, size,
+            "the grammar cannot produce these targets, so they are not the next tokens: check how they are shifted");
         return text;
     }
     if (e->loss > uniform + 0.1) {
-        snprintf(text, size,
-                 "the loss %.4f is above ln V = %.4f, that of guessing: the learning rate may be too high, or the data "
-                 "or the mask is not what the model was trained with",
-                 e->loss, uniform);
+        snprintf(
+            text, size,
+            "the loss %.4f is above ln V = %.4f, the loss of guessing: the learning rate may be too high, or the data "
+            "or the mask is not what the model was trained with",
+            e->loss, uniform);
         return text;
     }
     return isfinite(e->floor) ? below_floor(e, config, text, size) : NULL;

@@ -1,5 +1,5 @@
-/* How well a model predicts windows of a corpus, position by position, beside the best that any honest model could do
- * on the very same windows. */
+/* How well a model predicts windows of a corpus, position by position, compared with the best any honest model could do
+ * on the same windows. */
 #ifndef MASKGRAD_EVALUATION_H
 #define MASKGRAD_EVALUATION_H
 
@@ -11,7 +11,7 @@
 
 typedef struct mg_evaluation {
     ptrdiff_t n_positions, n_windows;
-    double loss;      /* mean over everything, nats a token */
+    double loss;      /* mean over everything, nats per token */
     double floor;     /* the Bayes-optimal predictor's, on the same windows; NaN where the source is unknown */
     double gap_error; /* standard error of loss − floor over windows; NaN where the source is unknown */
     double
@@ -23,7 +23,7 @@ typedef struct mg_evaluation {
     double *position_gap_error; /* n_positions: standard error of loss − floor; NULL where the source is unknown */
 } mg_evaluation;
 
-/* Asked between two batches; the evaluation ends there, with MG_ERR_STOPPED, once it says true. */
+/* Asked between two batches; the evaluation ends there, with MG_ERR_STOPPED, once it returns true. */
 typedef struct mg_stop {
     bool (*asked)(void *user);
     void *user;
@@ -42,7 +42,8 @@ MG_API mg_status mg_evaluate(mg_gpt *gpt, mg_tape *tape, const mg_corpus *corpus
 MG_API void mg_evaluation_free(mg_evaluation *evaluation);
 
 /* ---- Not installed: between maskgrad's own files ---- */
-/* `position,loss,floor`, a row a position; floor is empty where the source is unknown. MG_ERR_IO if `out` refuses. */
+/* `position,loss,floor`, one row per position; floor is empty where the source is unknown. MG_ERR_IO if `out` cannot be
+ * written. */
 mg_status mg_evaluation_print(const mg_evaluation *evaluation, FILE *out);
 /* What an evaluation says about the run: NULL if it is plausible, else a sentence with the likely cause, in `text`. The
  * model reads its labels (evidence of MG_ALARM_EVIDENCE, or a loss below the floor); predicts another token than the

@@ -8,8 +8,8 @@
 
 /* What the model writes after the prompt (not repeated), n_tokens of it: *text is allocated and 0-terminated, free it
  * with mg_free. The prompt may be NULL or empty; no sampler is temperature 1. The same seed gives the same text. With a
- * KV cache where the model can have one. MG_ERR_INPUT: the prompt does not fit the vocabulary, or the sampler is not
- * possible. */
+ * KV cache where the model can have one. MG_ERR_INPUT: the prompt does not fit the vocabulary, or the sampler's
+ * settings are invalid. */
 MG_API mg_status mg_generate_text(char **text, mg_gpt *gpt, const mg_tokenizer *tokenizer, const char *prompt,
                                   ptrdiff_t n_tokens, const mg_sampler *sampler, uint64_t seed, mg_error *error);
 

@@ -1,5 +1,5 @@
-/* Settings as tables: a setting is one row that says what it is called, where its value is, what is legal and what it
- * is for. The same rows read a command line, write run.json and read it back, decide whether a checkpoint belongs to a
+/* Settings as tables: a setting is one row with its name, the place of its value, the legal values and its purpose.
+ * The same rows read a command line, write run.json and read it back, decide whether a checkpoint belongs to a
  * run, and name the settings in which two runs differ.
  *
  *     static const mg_setting rows[] = {
@@ -47,14 +47,14 @@ typedef struct mg_setting {
     size_t offset;        /* of the value in the caller's struct */
     double min, max;      /* of a number. A default outside of them is not shown: .help says what it is */
     unsigned open;        /* MG_SETTING_OPEN_… */
-    const char *argument; /* what its value is called; NULL: it takes none */
+    const char *argument; /* the name of its value in --help; NULL: it takes none */
     const char *help;
     mg_status (*parse)(const char *text, void *value, mg_error *error); /* the error says what would be right */
     void (*format)(const void *value, char *text, size_t size);         /* what parse reads back */
 } mg_setting;
 
-/* A table whose offsets count from `base` in the struct that it is used with: that of a member, of which the table is.
- */
+/* A table whose offsets count from `base` in the struct that it is used with: the offset of the member that the table
+ * describes. */
 typedef struct mg_settings {
     const mg_setting *rows; /* NULL ends a list of tables */
     size_t base;
@@ -70,7 +70,7 @@ static inline bool mg_setting_is_end(const mg_setting *setting) {
     return !setting->name && setting->kind != MG_SETTING_HEADING;
 }
 
-/* The next setting of a list of tables, which role COMMAND and headings are not; NULL at the end. *values is the struct
+/* The next setting of a list of tables, skipping headings and the role COMMAND; NULL at the end. *values is the struct
  * plus the table's base. Begin with a cursor of zeros:
  *
  *     mg_setting_cursor at = {0};

@@ -1,5 +1,5 @@
-/* Rows of settings, short: define ROWS_OF as the struct that they are about, and include this. A row's kind and its
- * member's type have to agree, or the row does not compile. */
+/* Rows of settings, short: define ROWS_OF as the struct that they describe, and include this. A row's kind and its
+ * member's type must agree, or the row does not compile. */
 #include "setting.h"
 
 #define MEMBER(field, ...) (offsetof(ROWS_OF, field) + 0 * sizeof(_Generic(((ROWS_OF *)0)->field, __VA_ARGS__)))

@@ -30,7 +30,7 @@ mg_train_options mg_train_defaults(void) {
         .schedule = {.lr = 1e-3, .min_lr = NAN, .warmup_iters = 100, .decay_iters = -1},
         .weight_decay = 0.1,
         .beta1 = 0.9,
-        .beta2 = 0.99, /* nanoGPT's for few tokens a step */
+        .beta2 = 0.99, /* nanoGPT's value for few tokens per step */
         .grad_clip = 1.0,
         .seed = 1337,
     };
@@ -50,15 +50,15 @@ static mg_status check(const mg_train_options *options, mg_error *error) {
 
 /* ---- Making one ---- */
 
-/* Bytes that training takes, by what asks for them. */
+/* Bytes that training takes, by purpose. */
 typedef struct memory_needs {
     double model;   /* each parameter with its gradient and AdamW's two moments */
     double windows; /* ids and targets of a whole step */
     double pass;    /* what a micro-batch leaves on the tape */
 } memory_needs;
 
-/* The numbers a token are rather too low (bench has 18 to 23 a layer and unit of width, the logits apart): whoever is
- * refused would not have had the memory. */
+/* The numbers per token are on the low side (bench shows 18 to 23 per layer and unit of width, without the logits): a
+ * run that is refused would not have fitted. */
 static memory_needs needs_of(const mg_train_options *o) {
     const mg_gpt_config *c = &o->model;
     double L = c->n_layer, C = c->n_embd, V = c->vocab_size, T = c->block_size, real = sizeof(mg_real);
@@ -78,8 +78,8 @@ static mg_status check_memory(const mg_train_options *o, mg_error *error) {
     const mg_gpt_config *c = &o->model;
     if (n.model > n.windows && n.model > n.pass)
         return mg_error_set(error, MG_ERR_INPUT,
-                            "--n-embd %d with --n-layer %d is too large: the model takes about %.1f GiB with what "
-                            "trains it, and this machine has %.1f GiB",
+                            "--n-embd %d with --n-layer %d is too large: the model and its optimizer take about "
+                            "%.1f GiB, and this machine has %.1f GiB",
                             c->n_embd, c->n_layer, n.model / GIB, has / GIB);
     if (n.windows > n.pass)
         return mg_error_set(error, MG_ERR_INPUT,
@@ -92,7 +92,7 @@ static mg_status check_memory(const mg_train_options *o, mg_error *error) {
                         o->batch_size, c->block_size, all / GIB, has / GIB);
 }
 
-/* The windows of a step, whose size check_memory has seen. */
+/* The windows of a step; check_memory has checked their size. */
 static mg_status make_batch(mg_trainer *trainer, mg_error *error) {
     const mg_train_options *o = &trainer->options;
     size_t n = (size_t)o->batch_size * (size_t)o->grad_accum * (size_t)o->model.block_size;
@@ -299,13 +299,13 @@ mg_status mg_trainer_take_weights(mg_trainer *trainer, const mg_checkpoint *chec
         return mg_error_set(
             error, MG_ERR_FORMAT,
             "the checkpoint's '%s' holds NaN or infinity, from which nothing can be learned; start from "
-            "one that was saved before",
+            "an earlier checkpoint",
             spoiled->name);
     memcpy(to->values, from->values, (size_t)to->size * sizeof *to->values);
     return MG_OK;
 }
 
-/* The options of the run that a checkpoint was saved by: all that its file says of them, and the rest from `o`. */
+/* The options of the run that a checkpoint was saved by: what its file says of them, and the rest from `o`. */
 static mg_train_options options_of(const mg_checkpoint *checkpoint, const mg_train_options *o) {
     const mg_train_state *train = &checkpoint->train;
     mg_train_options saved = *o;
@@ -325,7 +325,7 @@ static mg_status check_same_run(const mg_trainer *trainer, const mg_checkpoint *
     static const char NOT_THIS_RUNS[] = "the checkpoint is not this run's";
     if (!checkpoint->adamw) return mg_error_set(error, MG_ERR_INPUT, "%s: it has no optimizer state", NOT_THIS_RUNS);
     if (checkpoint->train.data_hash != trainer->corpus->hash)
-        return mg_error_set(error, MG_ERR_INPUT, "%s: it was trained on other data", NOT_THIS_RUNS);
+        return mg_error_set(error, MG_ERR_INPUT, "%s: it was trained on different data", NOT_THIS_RUNS);
     mg_train_options saved = options_of(checkpoint, &trainer->options);
     const mg_setting *differs = mg_settings_conflict(mg_train_settings, &saved, &trainer->options);
     if (!differs) return MG_OK;

@@ -1,4 +1,4 @@
-/* One training run as an object in memory: a model, its optimiser, and a corpus to draw windows from. The command
+/* One training run as an object in memory: a model, its optimizer, and a corpus to draw windows from. The command
  * `train` owns one; a lab owns two, with the same seed and the same windows, one mask apart.
  *
  *     mg_train_options options = mg_train_defaults();
@@ -18,8 +18,8 @@
 
 typedef struct mg_train_options {
     mg_gpt_config model; /* vocab_size 0: as many as the corpus's tokenizer has */
-    int batch_size;      /* windows a micro-batch */
-    int grad_accum;      /* micro-batches a step: the gradient is the mean over all batch_size * grad_accum windows */
+    int batch_size;      /* windows per micro-batch */
+    int grad_accum;      /* micro-batches per step: the gradient is the mean over all batch_size * grad_accum windows */
     int64_t max_iters;
     mg_lr_schedule schedule; /* min_lr NaN: lr / 10; decay_iters -1: max_iters */
     double weight_decay, beta1, beta2;
@@ -27,7 +27,7 @@ typedef struct mg_train_options {
     uint64_t seed;    /* of the initial weights, the windows and dropout */
 } mg_train_options;
 
-/* nanoGPT's, at the size of a toy; one table in trainer.c. */
+/* nanoGPT's values, at the size of a toy; one table in trainer.c. */
 MG_API mg_train_options mg_train_defaults(void);
 
 typedef struct mg_step {
@@ -35,8 +35,8 @@ typedef struct mg_step {
     double loss;  /* the mean over its windows, before the update */
     double lr;
     double grad_norm; /* before clipping */
-    int64_t tokens;   /* seen in training up to and with this step */
-    double seconds;   /* that it took */
+    int64_t tokens;   /* seen in training up to and including this step */
+    double seconds;   /* how long it took */
     bool alarm;       /* it raised the alarm: see mg_trainer_set_alarm */
 } mg_step;
 
@@ -51,12 +51,12 @@ MG_API void mg_trainer_free(mg_trainer *trainer);
 /* One update. A loss or a gradient norm that is not finite stops before the update, with MG_ERR_STATE and a sentence;
  * *step is filled all the same, and the parameters are those of the last good step. */
 MG_API mg_status mg_trainer_step(mg_trainer *trainer, mg_step *step, mg_error *error);
-/* Watch each step from now on for labels that are read (alarm.h). It changes no bit of the training. On failure nothing
- * is watched. */
+/* From now on, check at each step whether the model reads its labels (alarm.h). It changes no bit of the training. On
+ * failure nothing is watched. */
 MG_API mg_status mg_trainer_set_alarm(mg_trainer *trainer, mg_error *error);
 MG_API const mg_alarm *mg_trainer_alarm(const mg_trainer *trainer); /* NULL: none is set */
 MG_API int64_t mg_trainer_steps_done(const mg_trainer *trainer);
-/* The mean loss over n_batches batches of windows: the same windows at each call. Changes nothing of the run. */
+/* The mean loss over n_batches batches of windows: the same windows at each call. Does not change the run. */
 MG_API mg_status mg_trainer_evaluate(mg_trainer *trainer, mg_split split, int n_batches, const mg_stop *stop,
                                      mg_evaluation *evaluation, mg_error *error);
 
@@ -65,18 +65,18 @@ MG_API const mg_train_options *mg_trainer_options(const mg_trainer *trainer); /*
 
 /* What a checkpoint holds. It borrows from the trainer: save it, do not free it. */
 MG_API mg_checkpoint mg_trainer_checkpoint(mg_trainer *trainer);
-/* Go on where the checkpoint was made: its weights, moments and step. MG_ERR_INPUT if the two are not the same run,
+/* Continue where the checkpoint was made: its weights, moments and step. MG_ERR_INPUT if the two are not the same run,
  * with what differs. */
 MG_API mg_status mg_trainer_restore(mg_trainer *trainer, const mg_checkpoint *checkpoint, mg_error *error);
 
 /* ---- Not installed: between maskgrad's own files ---- */
-/* Put numbers in the places of "NaN: lr / 10" and "-1: max_iters". */
+/* Replace min_lr NaN by lr / 10, and decay_iters -1 by max_iters. */
 void mg_train_options_resolve(mg_train_options *options);
 /* The windows of the step that was done last: batch_size * grad_accum * block_size ids and their targets. */
 void mg_trainer_batch(const mg_trainer *trainer, const int **ids, const int **targets);
 /* Remember a validation loss; the lowest goes into checkpoints. */
 void mg_trainer_note_loss(mg_trainer *trainer, double validation_loss);
-/* Start from its weights alone, at step 0. MG_ERR_INPUT if the shapes differ, MG_ERR_FORMAT if a
+/* Start from its weights only, at step 0. MG_ERR_INPUT if the shapes differ, MG_ERR_FORMAT if a
  * weight is not finite. */
 mg_status mg_trainer_take_weights(mg_trainer *trainer, const mg_checkpoint *checkpoint, mg_error *error);
 

@@ -348,7 +348,7 @@ static void test_implausible_losses(void **state) {
     e.loss = 4;
     assert_says(mg_evaluation_alarm(&e, &causal, text, sizeof text), "ln V");
     e.floor = INFINITY;
-    assert_says(mg_evaluation_alarm(&e, &causal, text, sizeof text), "look at their shift");
+    assert_says(mg_evaluation_alarm(&e, &causal, text, sizeof text), "check how they are shifted");
     e.shift_loss = 0.1;
     e.shift = 0;
     assert_says(mg_evaluation_alarm(&e, &causal, text, sizeof text), "not shifted");

@@ -19,7 +19,7 @@ void mg_run_record_free(mg_run_record *record) {
 
 /* ---- Numbers ---- */
 
-/* The next row of a split at or behind *at; NULL at the end. */
+/* The next row of a split at or after *at; NULL at the end. */
 static const mg_run_log_row *next_row(const mg_run_log_table *table, bool validation, ptrdiff_t *at) {
     while (*at < table->n && table->row[*at].validation != validation) ++*at;
     return *at < table->n ? &table->row[*at] : NULL;

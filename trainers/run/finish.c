@@ -3,7 +3,7 @@
 #include "run.h"
 #include "samples.h"
 
-/* The last measurement takes more windows than those on the way, since the loss of one position needs them. */
+/* The last measurement takes more windows than those during training, since the loss of one position needs them. */
 enum { FINAL_FACTOR = 4 };
 
 static mg_status write_positions(const mg_run *run, const mg_evaluation *evaluation, mg_error *error) {

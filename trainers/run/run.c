@@ -87,7 +87,7 @@ static mg_status evaluate(mg_run *run, int64_t step, mg_error *error) {
     return log_evaluation(run, step, validation_loss, error);
 }
 
-/* The log first: a checkpoint never stands beside a log that lacks its steps. */
+/* The log first: a checkpoint is never beside a log without its steps. */
 static mg_status save(mg_run *run, int64_t step, mg_error *error) {
     if (run->saved_step == step) return MG_OK;
     mg_status status = mg_run_log_sync(run->log, error);
@@ -97,7 +97,7 @@ static mg_status save(mg_run *run, int64_t step, mg_error *error) {
     return status;
 }
 
-/* *stop: it was asked for, before or during the evaluation. */
+/* *stop: whether a stop was asked for, before or during the evaluation. */
 static mg_status between_steps(mg_run *run, int64_t step, bool *stop, mg_error *error) {
     bool end = step >= run->options.train.max_iters;
     mg_status status = MG_OK;
@@ -118,7 +118,7 @@ static mg_status set_alarm(mg_run *run, mg_error *error) {
     return mg_trainer_set_alarm(run->trainer, error);
 }
 
-/* A run that is to stop is saved first: it can be looked at, and resumed. */
+/* A run that the alarm stops is saved first, so it can be inspected and resumed. */
 static mg_status raise_alarm(mg_run *run, mg_error *error) {
     mg_alarm_reading reading = mg_alarm_read(mg_trainer_alarm(run->trainer));
     mg_status status = mg_run_alarm_write(run->dir.alarms, &reading, error);
@@ -126,7 +126,7 @@ static mg_status raise_alarm(mg_run *run, mg_error *error) {
     if (status != MG_OK || run->options.on_alarm != MG_ALARM_STOP) return status;
     status = save(run, mg_trainer_steps_done(run->trainer), error);
     if (status != MG_OK) return status;
-    return mg_error_set(error, MG_ERR_STATE, "the alarm of step %" PRId64 " ends the run, since --on-alarm is stop",
+    return mg_error_set(error, MG_ERR_STATE, "the alarm at step %" PRId64 " ends the run, because --on-alarm is stop",
                         reading.raised_at);
 }
 

@@ -1,5 +1,5 @@
-/* A training run in its folder: the trainer, the log, checkpoints, and the last measurement. It prints nothing: whoever
- * runs it watches. */
+/* A training run in its folder: the trainer, the log, checkpoints, and the last measurement. It prints nothing: the
+ * caller reports, through mg_run_watch. */
 #ifndef MASKGRAD_RUN_H
 #define MASKGRAD_RUN_H
 
@@ -9,10 +9,10 @@
 
 typedef struct mg_run mg_run;
 
-/* What a caller is told, and asks for; each may be NULL. */
+/* The caller's callbacks; each may be NULL. */
 typedef struct mg_run_watch {
     mg_stop stop;                                                        /* asked between steps and in evaluations */
-    void (*warned)(const mg_run *run, const char *sentence, void *user); /* the log was mended */
+    void (*warned)(const mg_run *run, const char *sentence, void *user); /* the log was repaired */
     void (*stepped)(const mg_run *run, const mg_step *step, void *user); /* after each step */
     void (*alarmed)(const mg_run *run, const mg_alarm_reading *reading, void *user); /* it reads its labels */
     void (*evaluating)(const mg_run *run, int64_t step, void *user);                 /* before an evaluation */
@@ -26,7 +26,7 @@ struct mg_run {
     mg_corpus *corpus;      /* owned, as is all below */
     mg_trainer *trainer;
     mg_run_log *log;
-    const mg_run_json *before; /* of the run that is resumed; NULL: it is a new one. Borrowed */
+    const mg_run_json *before; /* of the resumed run; NULL: a new run. Borrowed */
     mg_run_watch watch;
     double begun;          /* seconds of the monotonic clock when this process began to train */
     double seconds_before; /* of training, in processes before this one */

@@ -55,7 +55,7 @@ mg_status mg_make_folders(const char *path, size_t *was_there, mg_error *error) 
         if (!made && errno != EEXIST)
             status = mg_error_set(error, MG_ERR_IO, "cannot make the folder %s: %s", part, strerror(errno));
         else if (stat(part, &found) != 0 || !S_ISDIR(found.st_mode))
-            status = mg_error_set(error, MG_ERR_IO, "cannot make the folder %s: %s is there and is no folder", path,
+            status = mg_error_set(error, MG_ERR_IO, "cannot make the folder %s: %s exists and is not a folder", path,
                                   part);
         if (!made && !any_made) there = (size_t)(c - part);
         any_made = any_made || made;

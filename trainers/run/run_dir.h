@@ -17,19 +17,19 @@ typedef struct mg_run_dir {
     int lock;                                                        /* file descriptor; -1: not locked */
     bool made_lock;                                                  /* the lock's file was not there before */
     bool claimed;                                                    /* by mg_run_dir_claim: every file in it is ours */
-    size_t was_there; /* so much of `path` is the name of a folder that was there */
+    size_t was_there; /* how much of `path` names a folder that was there before */
 } mg_run_dir;
 
-/* The paths alone; nothing is touched. */
+/* Only the paths; no file is touched. */
 mg_status mg_run_dir_name(mg_run_dir *dir, const char *path, mg_error *error);
-/* Make the folder if it is not there (with the folders above it), and lock it: MG_ERR_STATE if another process works in
- * it. Temporary files that a killed process of ours left in it are removed. */
+/* Make the folder if it is not there (with the folders above it), and lock it: MG_ERR_STATE if another process is
+ * using it. Temporary files that a killed process of ours left in it are removed. */
 mg_status mg_run_dir_lock(mg_run_dir *dir, mg_error *error);
-/* In a locked folder: it is for the files of `whose` only, such as "maskgrad lab leak". An empty one is marked so (in
- * the lock's file); one that is marked otherwise, or holds files and no mark, is refused with MG_ERR_INPUT. */
+/* Reserve a locked folder for the files of `whose`, such as "maskgrad lab leak". An empty one is marked so (in the
+ * lock's file); one that is marked otherwise, or holds files and no mark, is refused with MG_ERR_INPUT. */
 mg_status mg_run_dir_claim(mg_run_dir *dir, const char *whose, mg_error *error);
 /* Undo mg_run_dir_lock for a run that failed before it wrote anything (in a claimed folder: after it did, nothing
- * happens). What it made is removed: the lock's file, and folders that are empty. Still to be closed. */
+ * happens). What it made is removed: the lock's file, and folders that are empty. It must still be closed. */
 void mg_run_dir_unmake(mg_run_dir *dir);
 void mg_run_dir_close(mg_run_dir *dir);
 /* Whether something would be lost if a new run began here: a checkpoint. */
@@ -37,7 +37,7 @@ bool mg_run_dir_holds_run(const mg_run_dir *dir);
 /* The path of one of the run's files that is there and cannot be proved to be ours: there is no run.json that begins as
  * ours do. NULL if there is none. */
 const char *mg_run_dir_foreign_file(const mg_run_dir *dir);
-/* A file of the run that a folder, pipe or device is in the place of: MG_ERR_IO, with its name. */
+/* MG_ERR_IO, with its name, if a folder, pipe or device is in the place of one of the run's files. */
 mg_status mg_run_dir_check_files(const mg_run_dir *dir, mg_error *error);
 /* Remove all files of a run. */
 void mg_run_dir_clear(const mg_run_dir *dir);

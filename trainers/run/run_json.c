@@ -49,7 +49,7 @@ static mg_status put_settings(json_t *settings, const mg_run_options *options, m
     return MG_OK;
 }
 
-/* How many digits every real setting needs to read back as itself: 15 unless one is odd, so that 0.1 stays 0.1. */
+/* How many digits the real settings need to read back exactly: 15 unless one is odd, so that 0.1 stays 0.1. */
 static size_t digits_needed(const mg_run_options *options) {
     size_t digits = 15;
     char text[64];
@@ -198,7 +198,7 @@ static mg_status take_settings(json_t *settings, const char *path, mg_run_option
     const char *name;
     json_t *value;
     json_object_foreach(settings, name, value) if (!setting_of(name)) return mg_error_set(
-        error, MG_ERR_FORMAT, "%s: '%s' is not a setting that this version knows", path, name);
+        error, MG_ERR_FORMAT, "%s: '%s' is not a setting of this version", path, name);
     if (!options->data.path || !options->data.path[0])
         return mg_error_set(error, MG_ERR_FORMAT, "%s: 'data' should be the path of a file", path);
     return MG_OK;
@@ -211,7 +211,7 @@ typedef enum fact_kind { FACT_TEXT, FACT_HASH, FACT_COUNT, FACT_NUMBER, FACT_OBJ
 typedef struct fact {
     const char *key;
     fact_kind kind;
-    bool needed; /* the others were not written by each version */
+    bool needed; /* the others were not written by every version */
 } fact;
 
 static const fact root_facts[] = {{"creator", FACT_TEXT, true},     {"mask", FACT_TEXT, true},
@@ -255,7 +255,7 @@ static mg_status check_facts(json_t *object, const fact *facts, const char *in, 
     for (const fact *f = facts; f->key; f++) {
         const json_t *value = json_object_get(object, f->key);
         if (!value && f->needed)
-            return mg_error_set(error, MG_ERR_FORMAT, "%s has no '%s' in %s: it is not a run's", path, f->key, in);
+            return mg_error_set(error, MG_ERR_FORMAT, "%s has no '%s' in %s: it is not a run.json", path, f->key, in);
         if (value && !fact_fits(f->kind, value))
             return mg_error_set(error, MG_ERR_FORMAT, "%s: '%s' in %s should be %s", path, f->key, in, kinds[f->kind]);
     }
@@ -264,7 +264,8 @@ static mg_status check_facts(json_t *object, const fact *facts, const char *in, 
     json_object_foreach(object, key, value) {
         const fact *f = facts;
         while (f->key && strcmp(f->key, key) != 0) f++;
-        if (!f->key) return mg_error_set(error, MG_ERR_FORMAT, "%s: this version knows no '%s' in %s", path, key, in);
+        if (!f->key)
+            return mg_error_set(error, MG_ERR_FORMAT, "%s: '%s' in %s is unknown to this version", path, key, in);
     }
     return MG_OK;
 }
@@ -293,8 +294,8 @@ static mg_status load(const char *path, json_t **root, mg_error *error) {
     *root = sane ? json_loadfd(file, JSON_REJECT_DUPLICATES, &reason) : NULL;
     close(file);
     if (!sane)
-        return mg_error_set(error, MG_ERR_FORMAT, "%s has %zu bytes: it is not a run's, which have at most %d", path,
-                            bytes, MOST_BYTES);
+        return mg_error_set(error, MG_ERR_FORMAT, "%s has %zu bytes: a run.json has at most %d", path, bytes,
+                            MOST_BYTES);
     if (!*root) return mg_error_set(error, MG_ERR_FORMAT, "%s, line %d: %s", path, reason.line, reason.text);
     return MG_OK;
 }

@@ -14,14 +14,14 @@ typedef struct mg_run_facts {
     int vocab_size;
     ptrdiff_t n_parameters, n_tokens, n_train;
     double characters_per_token; /* of the validation split */
-    const mg_run_json *before; /* of the run that is resumed: its machines stay on record; or NULL */
-    int64_t step;              /* at which this process begins */
+    const mg_run_json *before;   /* of the resumed run, whose machines stay on record; or NULL */
+    int64_t step;                /* at which this process begins */
 } mg_run_facts;
 /* Written whole or not at all. */
 mg_status mg_run_json_write(const char *path, const mg_run_options *options, const mg_run_facts *facts,
                             mg_error *error);
 
-/* Read it into *options, of which the texts live as long as *json. It may be anybody's file: a key that is unknown or
+/* Read it into *options, whose texts live as long as *json. The file is not trusted: a key that is unknown or
  * missing, of another kind or out of range is named (MG_ERR_FORMAT). */
 mg_status mg_run_json_read(mg_run_json **json, const char *path, mg_run_options *options, mg_error *error);
 uint64_t mg_run_json_data_hash(const mg_run_json *json);

@@ -158,7 +158,7 @@ static const char *check_order(const mg_run_log_row *row, const mg_run_log_row *
 }
 
 /* The step before which training rows are missing, where the file has a later one; -1: none. A log that begins late
- * lacks nothing: one that was lost begins anew. */
+ * has no gap: a lost log is started again. */
 static int64_t find_gap(const mg_run_log_table *table) {
     for (ptrdiff_t i = 1; i < table->n; i++) {
         const mg_run_log_row *before = &table->row[i - 1];
@@ -173,7 +173,7 @@ static ptrdiff_t count_lines(const char *text, size_t size) {
     return n;
 }
 
-/* Rows from a file's text, up to its last line feed. *whole: how many bytes these are. */
+/* Rows from a file's text, up to its last newline. *whole: how many bytes these are. */
 static mg_status parse_log(mg_run_log_table *table, const char *text, size_t size, const char *path, size_t *whole,
                            mg_error *error) {
     size_t header_size = strlen(header);
@@ -229,7 +229,7 @@ void mg_run_log_table_free(mg_run_log_table *table) {
     *table = (mg_run_log_table){0};
 }
 
-/* ---- Going on ---- */
+/* ---- Resuming ---- */
 
 /* How many of the rows belong before `step`: steps never fall from row to row. */
 static ptrdiff_t rows_before(const mg_run_log_table *table, int64_t step) {
@@ -255,17 +255,17 @@ static void describe(char *warning, size_t size, const char *path, const mg_run_
     warning[0] = '\0';
     size_t n = 0;
     if (!has_header)
-        n = (size_t)snprintf(warning, size, "%s has no header yet and is begun anew", path);
+        n = (size_t)snprintf(warning, size, "%s has no header yet and is started again", path);
     else if (table->torn)
         n = (size_t)snprintf(warning, size, "%s ends within a row, which is dropped", path);
     if (n < size && kept < table->n && !is_last_evaluation(table, kept, step))
         n += (size_t)snprintf(warning + n, size - n, "%srows of step %" PRId64 " and later (%td) are dropped from %s",
                               n ? "; " : "", step, table->n - kept, path);
     if (n < size && table->gap >= 0 && table->gap < step)
-        n += (size_t)snprintf(warning + n, size - n, "%s%s lacks rows before step %" PRId64, n ? "; " : "", path,
+        n += (size_t)snprintf(warning + n, size - n, "%s%s has no rows before step %" PRId64, n ? "; " : "", path,
                               table->gap);
     if (n < size && step > 0 && (kept == 0 || table->row[kept - 1].step != step - 1))
-        snprintf(warning + n, size - n, "%s%s lacks the rows before step %" PRId64, n ? "; " : "", path, step);
+        snprintf(warning + n, size - n, "%s%s is missing the rows before step %" PRId64, n ? "; " : "", path, step);
 }
 
 mg_status mg_run_log_resume(mg_run_log **log, const char *path, int64_t step, mg_run_log_row *last, char *warning,

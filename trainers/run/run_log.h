@@ -1,5 +1,5 @@
-/* log.csv: one row a training step and one an evaluation. Each row is one write, so that a kill tears the last row at
- * most, and the file can be read while the run goes on. */
+/* log.csv: one row per training step and one per evaluation. Each row is one write, so a kill tears the last row at
+ * most, and the file can be read while the run continues. */
 #ifndef MASKGRAD_RUN_LOG_H
 #define MASKGRAD_RUN_LOG_H
 
@@ -22,8 +22,8 @@ typedef struct mg_run_log mg_run_log;
 
 /* A new log with its header, in place of any that was there. */
 mg_status mg_run_log_create(mg_run_log **log, const char *path, mg_error *error);
-/* Go on at `step`: rows of this step and later ones are dropped, and so is a torn last row; `warning` (or "") tells.
- * *last is the last row that stays; its step is -1 if there is none. */
+/* Continue at `step`: rows of this step and later ones are dropped, and so is a torn last row; `warning` (or "") says
+ * so. *last is the last row that stays; its step is -1 if there is none. */
 mg_status mg_run_log_resume(mg_run_log **log, const char *path, int64_t step, mg_run_log_row *last, char *warning,
                             size_t size, mg_error *error);
 mg_status mg_run_log_append(mg_run_log *log, const mg_run_log_row *row, mg_error *error);
@@ -36,7 +36,7 @@ typedef struct mg_run_log_table {
     bool torn;   /* a last row without its end was left out */
     int64_t gap; /* training rows before this step are missing; -1: none is */
 } mg_run_log_table;
-/* It may be anybody's file: what is not a row of ours is named by its line (MG_ERR_FORMAT). */
+/* The file is not trusted: a line that is not a row is named by its number (MG_ERR_FORMAT). */
 mg_status mg_run_log_read(mg_run_log_table *table, const char *path, mg_error *error);
 void mg_run_log_table_free(mg_run_log_table *table);
 

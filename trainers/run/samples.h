@@ -1,4 +1,4 @@
-/* What a model writes when it is left alone, and, where the grammar is known, how much of it is grammatical. */
+/* What a model writes unprompted, and, where the grammar is known, how much of it is grammatical. */
 #ifndef MASKGRAD_SAMPLES_H
 #define MASKGRAD_SAMPLES_H
 
@@ -14,7 +14,8 @@ typedef struct mg_samples_options {
 } mg_samples_options;
 
 /* Write them to `path`, one after the other with a line of hyphens between them, from an empty prompt
- * (mg_tokenizer_start_id). *score holds the judgement where corpus->grammar is known, and is empty elsewhere. */
+ * (mg_tokenizer_start_id). *score counts grammatical sentences where corpus->grammar is known, and is empty elsewhere.
+ */
 mg_status mg_samples_write(const char *path, mg_gpt *gpt, const mg_corpus *corpus, const mg_samples_options *options,
                            mg_grammar_score *score, mg_error *error);
 

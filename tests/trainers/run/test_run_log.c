@@ -73,7 +73,7 @@ static void test_resume(void **state) {
     resume_at(0, HEADER ROW_0 ROW_1, HEADER, "later");
     resume_at(2, HEADER ROW_0 ROW_1 "2,train,3.0", HEADER ROW_0 ROW_1, "ends within a row");
     resume_at(1, HEADER ROW_0 "1,tr", HEADER ROW_0, "ends within a row");
-    resume_at(5, HEADER ROW_0 ROW_1, HEADER ROW_0 ROW_1, "lacks the rows before step 5");
+    resume_at(5, HEADER ROW_0 ROW_1, HEADER ROW_0 ROW_1, "is missing the rows before step 5");
     resume_at(0, "step,spl", HEADER, "has no header yet");
     resume_at(0, "", HEADER, "has no header yet"); /* killed before the header was written */
 }
@@ -168,7 +168,7 @@ static void test_missing_rows(void **state) {
     assert_int_equal(table.gap, 2);
     mg_run_log_table_free(&table);
     resume_at(5, HEADER ROW_0 ROW_1 "4,train,1,0.001,1,96,0.4\n", HEADER ROW_0 ROW_1 "4,train,1,0.001,1,96,0.4\n",
-              "lacks rows before step 4");
+              "has no rows before step 4");
 }
 
 static int setup(void **state) {
