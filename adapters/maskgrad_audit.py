@@ -10,12 +10,12 @@ As a program, for `maskgrad audit -- python3 my_model.py`:
     from maskgrad_audit import serve
     serve(lambda ids: model(torch.from_numpy(ids)), vocab=65, context=64)
 
-Both take the same callbacks. All but the first are optional; each lets one more question be asked. `ids` are int64 arrays;
-logits may be NumPy arrays, tensors or anything that NumPy can read.
+Both take the same callbacks. All but the first are optional; each enables one more question. `ids` are int64 arrays;
+logits may be NumPy arrays, tensors or anything NumPy can convert.
 
     logits(ids (B,T))              -> (B,T,V), in evaluation mode
     step(ids (n,), reset)          -> (n,V)    fed in pieces, with the cache; reset: forget everything before them
-    padded(ids (B,T), mask (B,T))  -> (B,T,V)  mask: 1 a token, 0 a pad
+    padded(ids (B,T), mask (B,T))  -> (B,T,V)  mask: 1 for a token, 0 for a pad
     segments(ids, segments (B,T))  -> (B,T,V)  packed documents: 0,0,0,1,1,2,...
     train(ids (B,T))               -> (B,T,V)  in training mode; random generators are seeded before each call
     loss(ids (1,T))                -> number   the loss that training minimises, mean in nats; it does its own shifting
@@ -56,7 +56,7 @@ def _seed(seed):
 
 
 class _Model:
-    """The callbacks, and the answers made of them."""
+    """The callbacks, and the answers made from them."""
 
     def __init__(self, logits, vocab, context, *, step=None, padded=None, segments=None, train=None, loss=None,
                  dtype="f32", rows=None):
@@ -68,7 +68,7 @@ class _Model:
             self.greeting["rows"] = int(rows)
 
     def ask(self, request):
-        """The numbers that answer a request, and the shape that they have to have without the columns."""
+        """The numbers that answer a request, and the shape that they must have before columns are selected."""
         call, vocab = request["call"], self.greeting["vocab"]
         ids = np.array(request["ids"], dtype=np.int64)
         if call == "loss":
@@ -85,7 +85,8 @@ class _Model:
         return _array(self.calls["logits"](ids)), (*ids.shape, vocab)
 
     def answer(self, request):
-        """The bytes of an answer. A model that raises has refused; one of another shape is shown with it."""
+        """The bytes of an answer. A model that raises an exception has refused; an answer of the wrong shape is sent as its
+        shape only."""
         try:
             x, shape = self.ask(request)
         except Exception as refusal:
@@ -118,7 +119,7 @@ def _line(message):
 
 
 def serve(logits, vocab, context, **offers):
-    """Be the program of `maskgrad audit -- PROGRAM`. What the model prints goes to standard error from here on."""
+    """Act as PROGRAM of `maskgrad audit -- PROGRAM`. From here on, what the model prints goes to standard error."""
     questions, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -144,8 +145,8 @@ class Verdict:
 
 
 class Verdicts(dict):
-    """Verdicts by probe. .verdict is that of all together, .first the first probe that did not pass, .report all of the
-    JSON that `maskgrad audit --json` writes, the map of who moves whom included."""
+    """Verdicts by probe. .verdict is the overall verdict, .first the first probe that did not pass, .report everything
+    that `maskgrad audit --json` writes, including the map of which token moves which prediction."""
 
     def __init__(self, report):
         super().__init__((found["probe"], Verdict(found)) for found in report["probes"])
@@ -158,7 +159,7 @@ class Verdicts(dict):
 
 def audit(logits, vocab, context, *, maskgrad=None, timeout=None, ids=None, seed=None, length=None, full=None, cuts=None,
           sequences=None, out_dir=None, **offers):
-    """Audit a model that runs here. Starts maskgrad (the argument, the environment's MASKGRAD, or from PATH). The other
+    """Audit a model that runs in this process. Starts maskgrad (the argument, the environment's MASKGRAD, or from PATH). The other
     arguments are the flags of `maskgrad audit`; `ids` is a list. RuntimeError if the audit could not be done."""
     command = [maskgrad or os.environ.get("MASKGRAD", "maskgrad"), "audit", "--stdio"]
     flags = {"timeout": timeout, "seed": seed, "length": length, "full": full, "cuts": cuts, "sequences": sequences,

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs `lab alarm` on other corpora and seeds than its own, and prints the table of docs/lab-alarm.md: which honest runs
+# Runs `lab alarm` on corpora and seeds other than its defaults, and prints the table of docs/lab-alarm.md: which honest runs
 # were accused, and which leaky ones noticed. Eight runs per corpus and seed; about a minute on two idle cores.
 #
 #     scripts/alarm-runs.sh [PROGRAM]    build/release/maskgrad

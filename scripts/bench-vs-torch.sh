@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # maskgrad bench and the same models in PyTorch, in turn, and the ratio of their tokens/s. Needs Debian's python3-torch
-# (scripts/install-deps.sh --tests installs it). The result stands in docs/performance.md.
+# (scripts/install-deps.sh --tests installs it). The result is in docs/performance.md.
 #
 #     scripts/bench-vs-torch.sh [ROUNDS]    3 by default; medians are printed
 set -euo pipefail

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The models of `maskgrad bench` in PyTorch on the CPU: the same layers, sizes, optimiser and clipping, timed the same way.
+"""The models of `maskgrad bench` in PyTorch on the CPU: the same layers, sizes, optimizer and clipping, timed the same way.
 
     bench_torch.py toy|char|baby THREADS [STEPS]
 
-Prints one CSV row a phase: config,threads,phase,tokens_per_s. Needs Debian's python3-torch.
+Prints one CSV row per phase: config,threads,phase,tokens_per_s. Needs Debian's python3-torch.
 """
 import statistics
 import sys
@@ -17,7 +17,7 @@ SIZES = {"toy": (16, 32, 2, 4, 64, 28), "char": (12, 64, 4, 4, 128, 65), "baby":
 
 
 class Block(nn.Module):
-    """GPT-2's: attention and MLP behind layer norms, each added to what goes in."""
+    """GPT-2's block: attention and MLP, each after a layer norm and added to its input."""
 
     def __init__(self, width, heads):
         super().__init__()
@@ -62,15 +62,15 @@ class GPT(nn.Module):
 
 
 def train(model, batch, context, vocabulary, steps):
-    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.95), weight_decay=0.1)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.95), weight_decay=0.1)
     ids, targets = torch.randint(vocabulary, (2, batch, context))
     seconds = []
     for i in range(steps + 3):
         begin = time.perf_counter()
-        optimiser.zero_grad(set_to_none=True)
+        optimizer.zero_grad(set_to_none=True)
         F.cross_entropy(model(ids).flatten(0, 1), targets.flatten()).backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
+        optimizer.step()
         if i >= 3:
             seconds.append(time.perf_counter() - begin)
     return batch * context / statistics.median(seconds)

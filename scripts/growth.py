@@ -4,7 +4,7 @@
     scripts/growth.py [OUT_DIR]     default runs/growth; needs a release build and gnuplot
 
 Each row varies one size of a base model. The exponent is the slope of a straight line through log(size), log(value); the
-theoretical one is that of the useful floating-point operations, which `maskgrad bench` counts for the same sizes. The table
+theoretical one is the exponent of the useful floating-point operations, which `maskgrad bench` counts for the same sizes. The table
 and the picture of docs/performance.md come from here.
 """
 import csv
@@ -26,7 +26,7 @@ NAMES = {"block-size": "context", "n-embd": "width", "n-layer": "layers", "batch
 
 
 def measure(sizes, out):
-    """Milliseconds a step, useful operations a step, megabytes of activations."""
+    """Milliseconds per step, useful operations per step, megabytes of activations."""
     flags = [f"--{name}={value}" for name, value in sizes.items()]
     text = subprocess.run([ROOT / "build/release/maskgrad", "bench", f"--csv={out}/bench.csv", *flags], check=True,
                           capture_output=True, text=True).stdout
@@ -43,7 +43,7 @@ def slope(x, y):
 
 
 def draw(out, rows):
-    """Each quantity with the line that the theory expects, through the last point: the operations of time, 1 of memory."""
+    """Each quantity with the line that theory expects, through the last point: the slope of the operations for time, 1 for memory."""
     plots = []
     for name, measured in rows.items():
         sizes, values = [value for value, _ in measured], list(zip(*(m for _, m in measured)))
@@ -51,7 +51,7 @@ def draw(out, rows):
             for size, milliseconds, operations, megabytes in zip(sizes, *values):
                 file.write(f"{size} {milliseconds} {megabytes} {operations / values[1][-1] * values[0][-1]} "
                            f"{size / sizes[-1] * values[2][-1]}\n")
-        for column, quantity, unit, theory in ((2, "time", "ms a step", "operations"), (3, "memory", "MB", "linear")):
+        for column, quantity, unit, theory in ((2, "time", "ms per step", "operations"), (3, "memory", "MB", "linear")):
             expected = slope(sizes, values[1]) if column == 2 else 1
             measured_slope = slope(sizes, values[0] if column == 2 else values[2])
             plots.append(f"set ylabel '{unit}'; set xlabel '{NAMES[name]}'; set xtics ({','.join(map(str, sizes))}); "
@@ -69,7 +69,7 @@ def main():
     out = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "runs/growth")
     out.mkdir(parents=True, exist_ok=True)
     rows = {name: [(value, measure({**BASE, name: value}, out)) for value in values] for name, values in VARIED.items()}
-    print("| varied | from | to | ms a step | exponent of time | of the operations | MB of activations | exponent of memory |")
+    print("| varied | from | to | ms per step | exponent of time | of the operations | MB of activations | exponent of memory |")
     print("|---|---|---|---|---|---|---|---|")
     for name, measured in rows.items():
         sizes = [value for value, _ in measured]

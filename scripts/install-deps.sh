@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Installs what maskgrad is built and tested with, on Debian and its relatives. Elsewhere it lists what is needed. Asks
-# nothing of the network when all is there, and uses sudo only where it is needed.
+# Installs what maskgrad is built and tested with, on Debian and its relatives. Elsewhere it lists what is needed. Uses
+# the network only if something is missing, and sudo only where it is needed.
 #
-#     scripts/install-deps.sh            what it takes to build and run
-#     scripts/install-deps.sh --tests    and what the tests compare with: Chromium, h5py, PyTorch, valgrind
+#     scripts/install-deps.sh            what is needed to build and run
+#     scripts/install-deps.sh --tests    also what the tests compare with: Chromium, h5py, PyTorch, valgrind
 set -euo pipefail
 
 packages=(gcc libc6-dev cmake ninja-build pkg-config

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Kills training runs (SIGKILL) at random moments, half of them while a checkpoint is being written, resumes them, and
-# asks each to end with the same bits as the run that was never killed.
+# requires each to end with the same bits as the run that was never killed.
 #
 #     scripts/kill-test.sh [KILLS] [PROGRAM]    20 kills of build/release/maskgrad
 set -euo pipefail
@@ -46,10 +46,10 @@ while [ "$done_kills" -lt "$kills" ]; do
     case $status in
     137)
         done_kills=$((done_kills + 1))
-        # Its temporary file tells that it was writing a checkpoint. The next run removes it.
+        # Its temporary file shows that it was writing a checkpoint. The next run removes it.
         ! compgen -G 'killed/.maskgrad-tmp-*-checkpoint.h5' >/dev/null || at_save=$((at_save + 1))
         ;;
-    0) # it came to its end before the kill: compare, and begin another
+    0) # it finished before the kill: compare, and begin another
         finished=$((finished + 1))
         cmp <(without_seconds whole) <(without_seconds killed) || fail "the log of a run that was killed differs"
         rm -rf killed

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # How fast each kind of data is loaded, and how much memory that takes: the table in docs/performance.md. The texts are
-# made of this repository's own files, so they need no network.
+# made from this repository's own files, so no network is needed.
 #
 #     scripts/loading.sh [MERGES]    GPT-2's merges.txt; the small one of the tests without it
 set -euo pipefail
@@ -27,7 +27,7 @@ awk 'BEGIN {
 row() { # NAME FILE [TOKENS [COLUMN [MERGES]]]
     local name=$1
     shift
-    # The fastest of three: other programs take their share of the caches, if not of the processor seconds.
+    # The fastest of three: other programs use the caches too, even where processor seconds are counted.
     for _ in 1 2 3; do build/release/tests/loading "$@"; done | sort -t, -k2 -n | head -n 1 | awk -F, -v OFS=' | ' -v name="$name" '{ $1 = $1; print "| " name " | " $0 " |" }'
 }
 echo "| source | MB | seconds | MB/s | tokens | bytes per token beyond the file |"

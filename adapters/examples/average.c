@@ -1,4 +1,4 @@
-/* Protocol 1 of `maskgrad audit` in C, with nothing but the standard library: each position predicts the average of the
+/* Protocol 1 of `maskgrad audit` in C, with only the standard library: each position predicts the average of the
  * tokens up to its own. Build it with `cc average.c -o average`, then `maskgrad audit -- ./average`; `./average broken`
  * averages over the whole sequence. */
 #include <stdio.h>
