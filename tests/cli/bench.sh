@@ -7,7 +7,7 @@ small="--steps 2 --n-layer 1 --n-head 2 --n-embd 32 --block-size 16 --batch-size
 "$maskgrad" bench $small --csv causal.csv >out.txt 2>err.txt || fail "status $?: $(cat err.txt)"
 [ "$(cut -d, -f3 causal.csv | xargs)" = "phase train generate_cached generate_uncached" ] || fail "$(cat causal.csv)"
 
-# A model that looks ahead has no cache, and is measured all the same.
+# A model that looks ahead has no cache, and is still measured.
 # shellcheck disable=SC2086
 "$maskgrad" bench $small --mask none --csv open.csv >out.txt 2>err.txt || fail "--mask none: status $?: $(cat err.txt)"
 [ "$(cut -d, -f3 open.csv | xargs)" = "phase train generate_uncached" ] || fail "--mask none: $(cat open.csv)"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A PyTorch GPT built from our checkpoint, by a script that knows its documentation only, gives our logits within 1e-4:
+# A PyTorch GPT built from our checkpoint, by a script that only knows its documentation, gives our logits within 1e-4:
 # masked, unmasked, with one leaky head, without scale, without W^O.
 set -euo pipefail
 program=$1

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Names and texts of strangers give the terminal no orders: whatever a file, a name or an argument holds, no control
+# Names and texts from strangers do not control the terminal: whatever a file, a name or an argument holds, no control
 # character but a newline reaches stdout or stderr, and no newline of theirs begins a line there.
 set -u
 program=$1 source=$2
@@ -85,7 +85,7 @@ sed -i 's|"path": *"[^"]*"|"path": "\\u001b]0;x\\u0007\\u009b\\u202e\\nFORGED"|;
 clean "$out" 'compare, of a run.json with such a path'
 clean "$err" 'compare, of a run.json with such a path'
 
-# Text is for a program as it is; for a terminal it is not, unless that is asked for.
+# A program gets text unchanged; a terminal does only if that is asked for.
 "$program" generate "$folder/run" -n 20 >"$out" || fail 'generate'
 grep -q $'\e' "$out" || fail 'generate into a file writes other bytes than the model'
 if command -v script >/dev/null; then

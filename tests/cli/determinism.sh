@@ -67,7 +67,7 @@ train three 3 100
 train often 2 10
 for other in again two three often; do same one "$other"; done
 
-# What was compared can differ: another seed does.
+# The comparison can fail: another seed gives other bits.
 train other 1 100 --seed 7
 cmp -s "$work/one.log" "$work/other.log" && fail "another seed gives the same log"
 echo "1, 2 and 3 threads, twice, evaluated rarely and often: the same bits"

@@ -71,7 +71,7 @@ if cmake -S "$work/newer" -B "$work/newer/build" -DCMAKE_PREFIX_PATH="$prefix" >
     fail "find_package takes 0.1 for 99.0"
 fi
 
-# pkg-config, from wherever the prefix has it.
+# pkg-config, wherever it is in the prefix.
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name maskgrad.pc)")
 export PKG_CONFIG_PATH
 # shellcheck disable=SC2046

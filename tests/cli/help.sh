@@ -25,7 +25,7 @@ while read -r command; do
     [ "$(grep -E '^(  |      )-' "$help" | grep -cE '^.{28} [^ ]')" -eq "$options" ] || fail "$command --help: texts in other columns"
 done < <(printf '%s\n%s\nlab all\n' "$commands" "$labs")
 [ "$n" -ge 19 ] || fail "only $n commands and labs"
-# Help that did not arrive is no success.
+# Help that could not be written is not a success.
 if [ -w /dev/full ]; then
     while read -r command; do
         status=0
@@ -35,13 +35,13 @@ if [ -w /dev/full ]; then
             fail "$command to a full disk: status $status: $(cat "$help")"
     done < <(printf '%s --help\n' $commands "lab leak" "lab all" "" && printf '%s\n' "train --usage" "train -h" --version lab)
 fi
-# One range of seeds.
+# All commands take the same range of seeds.
 for command in "train --data x" "generate x" "evaluate x" "lab mask" "lab leak" "lab all"; do
     # shellcheck disable=SC2086
     "$program" $command --seed -1 2>"$help" >&2 && fail "$command --seed -1"
     grep -q -e '--seed takes a whole number from 0 to 9200000000000000000, not' "$help" || fail "$command: $(cat "$help")"
 done
-# On a narrower terminal it is as narrow.
+# On a narrower terminal, help is as narrow.
 while read -r command; do
     # shellcheck disable=SC2086
     COLUMNS=40 "$program" $command >"$help" || fail "$command: status $? in 40 columns"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The house rules of CONTRIBUTING.md, proven: an upward include does not compile, third-party headers are where its table
-# says, no include climbs out of its folder, none runs in a circle, and the library keeps to itself.
+# says, no include climbs out of its folder, none is circular, and the library keeps to itself.
 set -euo pipefail
 build=$(dirname "$1")
 source=$2
@@ -81,7 +81,7 @@ includes=$(cd "$source" && grep -roE '^#include "[a-z0-9_]+\.h"' --include='*.h'
     sed -E 's,^.*/([a-z0-9_]+\.h):#include "(.*)",\1 \2,')
 [ "$(wc -l <<<"$includes")" -gt 50 ] || complain "the includes of headers were not found"
 tsort <<<"$includes" >/dev/null 2>"$work/circle" || complain "headers include each other in a circle: $(cat "$work/circle")"
-# A bare name has to be one file's.
+# A bare name must belong to one file.
 twice=$(git ls-files -- '*.h' ':!tests' 2>/dev/null | sed 's,.*/,,' | sort | uniq -d)
 [ -z "$twice" ] || complain "two headers have one name: $twice"
 

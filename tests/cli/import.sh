@@ -54,7 +54,7 @@ complains 'the tensor h.1.ln_2.bias is missing'
 run 1 import "$folder/missing" --out "$folder/missing.h5"
 [ -e "$folder/missing.h5" ] && fail 'a checkpoint was written all the same'
 
-# Wrong usage.
+# Usage errors.
 run 2 import
 run 2 import "$models/plain"
 run 1 import nothere

@@ -18,7 +18,7 @@ mkdir work && cd work || exit 1
 [ -e leak/report.html ] || fail "lab leak writes no report"
 grep -q "frases.csv" leak/report.html || fail "lab leak does not say which grammar it read"
 
-# Another grammar in the prefix is another floor: it is the prefix's that is read.
+# Another grammar in the prefix gives another floor: the installed one is read.
 grammar=$(find "$folder/prefix" -name frases.csv)
 [ -n "$grammar" ] || fail "frases.csv is not installed"
 printf 'state,word,next,weight\na,x,a,1\na,y,b,1\nb,z,a,1\n' >"$grammar"

@@ -15,7 +15,7 @@ for place in honest leak shift; do
     MASKGRAD_BREAK=alarm.$place "$maskgrad" lab alarm $small --out-dir broken-$place >out.txt 2>&1
     [ $? -eq 1 ] || fail "alarm.$place: a failed check does not end in status 1"
 done
-# Exactly the run that was changed is judged otherwise.
+# Only the verdict on the changed run differs.
 failures() { grep ',fail$' "broken-$1/summary.csv" | cut -d, -f1 | tr '\n' ';'; }
 [ "$(failures honest)" = "honest: alarms;" ] || fail "alarm.honest: $(failures honest)"
 [ "$(failures leak)" = "one head: alarms;" ] || fail "alarm.leak: $(failures leak)"

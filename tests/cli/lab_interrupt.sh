@@ -15,7 +15,7 @@ interrupt() {
     kill -INT $lab
     wait $lab
 }
-# A shell starts background jobs with SIGINT ignored; the lab watches it all the same.
+# A shell starts background jobs with SIGINT ignored; the lab handles it all the same.
 interrupt 'training [1-9]' leak --max-iters 100000 --out-dir leak
 status=$?
 [ $status -eq 130 ] || fail "lab leak: exit status $status: $(cat err.txt)"

@@ -65,7 +65,7 @@ status=0
 grep -q '^"masked: loss, against a table of what follows each token".*,undecided$' random/summary.csv ||
     fail "random letters: $(cat random/summary.csv)"
 grep -q '^unmasked: loss,.*,pass$' random/summary.csv || fail "random letters: the leak is not seen: $(cat random/summary.csv)"
-# On a text, too, a "masked" model that reads its labels is told by what no honest one can do.
+# On a text, too, a "masked" model that reads its labels is recognized by what no honest one can do.
 MASKGRAD_BREAK=leak.mask "$program" lab leak "${small[@]}" --data random.txt --max-iters 300 --out-dir told >out.txt 2>&1 || true
 grep -q '^"masked: loss at position 0.*,fail$' told/summary.csv || fail "labels at position 0: $(cat told/summary.csv)"
 # A text that an honest model knows by rule leaves no room for a leak to show.

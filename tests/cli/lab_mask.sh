@@ -33,7 +33,7 @@ if command -v gnuplot >/dev/null; then
     done
 fi
 
-# The command in the report does it again, to the byte.
+# The command in the report reproduces it byte for byte.
 command=$(sed -n 's/^<pre class="command">\(.*\)<\/pre>$/\1/p' $run/report.html)
 cp -r $run before
 eval "$command" >/dev/null || fail "the command of the report fails: $command"

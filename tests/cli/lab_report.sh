@@ -1,4 +1,4 @@
-# report.html in a browser: every picture is there, and nothing is asked of the network or of another file.
+# report.html in a browser: every picture is there, and it needs neither the network nor another file.
 maskgrad=$1
 set -u
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || {
@@ -18,7 +18,7 @@ fail() {
 "$maskgrad" lab mask --out-dir "$folder/run" >/dev/null || fail "lab mask: status $?"
 mkdir "$folder/alone" && cp "$folder/run/report.html" "$folder/alone/"
 
-# Alone in a folder, with a script that writes what the browser made of it.
+# In a folder of its own, with a script that writes what the browser made of it.
 cat >"$folder/probe.html" <<'END'
 <script>
 window.addEventListener('load', () => {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What the system may refuse: memory, stack, open descriptors, a reader, a wide terminal. The program ends with a
+# What the system may deny: memory, stack, open descriptors, a reader, a wide terminal. The program ends with a
 # sentence and status 1 or 130, or works; it never hangs, and never writes where it must not.
 set -euo pipefail
 program=$1 source=$2
@@ -25,7 +25,7 @@ for run in out err all; do
     cmp open/checkpoint.h5 $run/checkpoint.h5 && cmp open/samples.txt $run/samples.txt || fail "$run: other files"
 done
 
-# ---- A reader that goes away: what was done is saved ----
+# ---- A reader that goes away: the work so far is saved ----
 ("$program" train "${tiny[@]}" --max-iters 1000000 --out-dir pipe 2>pipe.err || echo $? >pipe.status) | head -n 3 >/dev/null
 [ "$(cat pipe.status)" = 130 ] || fail "train | head: status $(cat pipe.status)"
 grep -q 'the reader of the output is gone: stopped at step [0-9]*, saved in pipe/checkpoint.h5' pipe.err ||

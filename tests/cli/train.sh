@@ -59,7 +59,7 @@ same_run full threads
 train "${tiny[@]}" --eval-interval 7 --log-interval 1 --out-dir evaluated >/dev/null 2>&1
 cmp <(without_seconds full | grep ,train,) <(without_seconds evaluated | grep ,train,) || fail "evaluating changed the run"
 
-# ---- All defaults that a folder has to hold ----
+# ---- All defaults are in the folder ----
 status 0 train --data "$data" --grammar-size 2000 --max-iters 2 --eval-iters 1 --out-dir defaults
 ! grep -q alarm all || fail "an alarm after two steps: $(cat all)"
 status 0 train --resume --out-dir defaults --max-iters 3
@@ -90,7 +90,7 @@ status 0 train "${tiny[@]}" --max-iters 10 --out-dir leaky --force
 status 2 train "${tiny[@]}" --on-alarm shout --out-dir unfit
 says "--on-alarm is say, stop or off, not 'shout'"
 
-# ---- Default folder, and not over another run ----
+# ---- The default folder; another run is not overwritten ----
 status 0 train "${tiny[@]}" --mask none
 [ -f runs/frases-none/checkpoint.h5 ] || fail "the default folder"
 status 2 train "${tiny[@]}" --mask none
@@ -188,7 +188,7 @@ rate_says "the learning rate drops to --min-lr 0.001 right after the warm-up"
 rm -rf rate && status 0 train "${tiny[@]}" --out-dir rate --lr-decay-iters 30 --min-lr 1e-2
 [ "$(rates)" = 0 ] || fail "a rate that does not change: $(cat all)"
 
-# ---- run.json is anybody's ----
+# ---- run.json is not trusted ----
 # edit EXPRESSION: part/run.json, changed by Python, in `edited`
 edit() {
     rm -rf edited && cp -r part edited
@@ -311,7 +311,7 @@ grep -q "stopped at step 0, saved in early/checkpoint.h5" stop.err || fail "$(ca
 status 0 train --resume --out-dir early --eval-iters 4
 same_run full early
 
-# ---- From another's weights ----
+# ---- From the weights of another run ----
 status 0 train --data "$data" --grammar-size 20000 --init-from full --max-iters 5 --mask none --out-dir tuned
 grep -q '"mask": "none"' tuned/run.json || fail "the mask of the tuned run"
 [ "$(sed -n 2p tuned/log.csv | cut -d, -f1)" = 0 ] || fail "weights start at step 0"
@@ -320,7 +320,7 @@ says --n-layer; one_sentence
 status 1 train --data "$data" --init-from nofile.h5 --out-dir tuned3
 says nofile.h5; one_sentence
 
-# ---- Weights with which nothing can be computed: a sentence, and what was done stays ----
+# ---- Weights that cannot be computed with: a sentence, and the work so far stays ----
 status 1 train "${tiny[@]}" --lr 1e6 --warmup-iters 0 --max-iters 3 --out-dir far
 says "too large to compute with"
 [ -s far/run.json ] && [ -s far/log.csv ] || fail "a run that diverged: $(ls -A far)"
@@ -335,7 +335,7 @@ status 1 train "${tiny[@]}" --lr 1e30 --warmup-iters 40 --save-interval 1 --out-
 says "is kept in diverged2/checkpoint.h5"
 "$program" logits diverged2 --ids 1,2 >/dev/null || fail "the kept checkpoint does not load"
 
-# ---- Wrong usage: one sentence that names the flag, status 2, and nothing is made ----
+# ---- Usage errors: one sentence that names the flag, status 2, and nothing is made ----
 wrong() {
     status 2 train "${tiny[@]}" --out-dir wrong "$@"
     one_sentence

@@ -1,5 +1,5 @@
-/* The alarm: it accuses who reads the label, by whatever way, and nobody else. Windows are built here, so that targets
- * can be wrong on purpose. */
+/* The alarm: it accuses a model that reads its label, by whatever way, and no other. Windows are built here, so that
+ * targets can be wrong on purpose. */
 #include "adamw.h"
 #include "alarm.h"
 #include "fixture.h"

@@ -108,7 +108,7 @@ static void test_masks_begin_alike(void **state) {
     mg_corpus_free(corpus);
 }
 
-/* A checkpoint view copied into a second trainer: uninterrupted = resumed, and not = weights alone. */
+/* A checkpoint view copied into a second trainer: uninterrupted = resumed, and not = only the weights. */
 static void test_restored_goes_on(void **state) {
     (void)state;
     mg_corpus *corpus = fixture_corpus();
@@ -236,7 +236,7 @@ static void test_nan_stops_before_the_update(void **state) {
     assert_says(fixture_error.message, "not a number");
     assert_int_equal(mg_trainer_steps_done(trainer), 1);
     assert_true(params->values[1] == second);
-    params->values[0] = held; /* nothing of the bad step is left: it goes on as if it had not been */
+    params->values[0] = held; /* nothing of the bad step is left: the run continues as if it had not happened */
     mg_trainer *other = fixture_trainer(&options, corpus);
     fixture_step(other);
     assert_close(fixture_step(trainer), fixture_step(other), 0);
@@ -354,7 +354,7 @@ static void test_implausible_losses(void **state) {
     assert_says(mg_evaluation_alarm(&e, &causal, text, sizeof text), "not shifted");
     e.shift = 2;
     assert_says(mg_evaluation_alarm(&e, &causal, text, sizeof text), "shifted twice");
-    e.floor = NAN; /* a text: low alone is no crime, since it may be known by heart */
+    e.floor = NAN; /* a text: a low loss by itself is no crime, since it may be known by heart */
     e.loss = 0.001;
     e.shift = 1;
     assert_null(mg_evaluation_alarm(&e, &causal, text, sizeof text));

@@ -31,7 +31,7 @@ static bool is_there(const char *name) {
     return lstat(path, &found) == 0;
 }
 
-/* The process id of nobody. */
+/* A process id that is not in use. */
 static long gone(void) {
     pid_t child = fork();
     if (child == 0) _exit(0);
@@ -39,7 +39,7 @@ static long gone(void) {
     return child;
 }
 
-/* Names that look like temporary files, and are somebody's: all stay. What a killed process of ours left goes. */
+/* Names that look like temporary files, and are someone else's: all stay. What a killed process of ours left goes. */
 static void test_leftovers(void **state) {
     (void)state;
     static const char *const foreign[] = {
@@ -129,7 +129,7 @@ static void test_claims_of_foreign_folders(void **state) {
     assert_true(is_there("report.html") && !is_there(".lock"));
 }
 
-/* A lock's file that was there, somebody's perhaps, stays. */
+/* A lock file that was there, perhaps someone else's, stays. */
 static void test_foreign_lock(void **state) {
     (void)state;
     put(".lock", "");
