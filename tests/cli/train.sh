@@ -333,7 +333,7 @@ status 1 train "${tiny[@]}" --lr 1e30 --out-dir diverged
 says "not a number"; says "step "
 status 1 train "${tiny[@]}" --lr 1e30 --warmup-iters 40 --save-interval 1 --out-dir diverged2
 says "is kept in diverged2/checkpoint.h5"
-"$program" logits diverged2 --ids 1,2 >/dev/null || fail "the kept checkpoint does not load"
+"$program" inspect diverged2 --verify >/dev/null || fail "the kept checkpoint does not load"
 
 # ---- Usage errors: one sentence that names the flag, status 2, and nothing is made ----
 wrong() {
