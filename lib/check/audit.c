@@ -11,15 +11,16 @@ static const struct probe {
     void (*run)(audit *a);
     long (*calls)(const audit *a);
 } probes[MG_AUDIT_N_PROBES] = {
-    [MG_AUDIT_REPEAT] = {"repeat", "Is the model a function?", audit_repeat, audit_repeat_calls},
-    [MG_AUDIT_BATCH] = {"batch", "Do the rows of a batch see each other?", audit_rows, audit_rows_calls},
-    [MG_AUDIT_MASK] = {"mask", "Does a later token move an earlier prediction?", audit_mask, audit_mask_calls},
-    [MG_AUDIT_CONTROL] = {"control", "Does anything flow at all?", audit_control, NULL},
-    [MG_AUDIT_PREFIX] = {"prefix", "Is a prefix the beginning of the whole?", audit_prefix, audit_prefix_calls},
-    [MG_AUDIT_PADDING] = {"padding", "Do pads change real positions?", audit_padding, audit_padding_calls},
-    [MG_AUDIT_CACHE] = {"cache", "Is feeding in pieces the same?", audit_cache, audit_cache_calls},
-    [MG_AUDIT_SHIFT] = {"shift", "Which token is a position scored against?", audit_shift, audit_shift_calls},
-    [MG_AUDIT_SEGMENTS] = {"segments", "Do packed documents see each other?", audit_segments, audit_segments_calls},
+    [MG_AUDIT_REPEAT] = {"repeat", "Is the model a function?", mg_audit_repeat, mg_audit_repeat_calls},
+    [MG_AUDIT_BATCH] = {"batch", "Do the rows of a batch see each other?", mg_audit_rows, mg_audit_rows_calls},
+    [MG_AUDIT_MASK] = {"mask", "Does a later token move an earlier prediction?", mg_audit_mask, mg_audit_mask_calls},
+    [MG_AUDIT_CONTROL] = {"control", "Does anything flow at all?", mg_audit_control, NULL},
+    [MG_AUDIT_PREFIX] = {"prefix", "Is a prefix the beginning of the whole?", mg_audit_prefix, mg_audit_prefix_calls},
+    [MG_AUDIT_PADDING] = {"padding", "Do pads change real positions?", mg_audit_padding, mg_audit_padding_calls},
+    [MG_AUDIT_CACHE] = {"cache", "Is feeding in pieces the same?", mg_audit_cache, mg_audit_cache_calls},
+    [MG_AUDIT_SHIFT] = {"shift", "Which token is a position scored against?", mg_audit_shift, mg_audit_shift_calls},
+    [MG_AUDIT_SEGMENTS] = {"segments", "Do packed documents see each other?", mg_audit_segments,
+                           mg_audit_segments_calls},
 };
 
 const char *mg_audit_probe_name(mg_audit_probe probe) {
@@ -133,7 +134,7 @@ static int insert(int *sorted, int n, int value) {
  * which copies its label into that label's logit is seen. */
 static void choose_columns(audit *a) {
     int V = a->model->vocab, n = 0, most = smaller(V, AUDIT_COLUMNS);
-    int *letters = audit_ints(a, most), *columns = audit_ints(a, most + a->options.n_ids);
+    int *letters = mg_audit_ints(a, most), *columns = mg_audit_ints(a, most + a->options.n_ids);
     if (V <= AUDIT_COLUMNS)
         for (; n < V; n++) letters[n] = n;
     mg_rng rng = {a->options.seed, MG_STREAM_LAB, 0};
@@ -155,7 +156,7 @@ static long calls_with(audit a, bool one_row) {
     for (mg_audit_probe p = 0; p < MG_AUDIT_N_PROBES; p++) {
         bool measures = p == MG_AUDIT_CONTROL && !is_offered(&a, MG_AUDIT_MASK);
         if (!is_offered(&a, p)) continue;
-        calls += measures ? audit_mask_calls(&a) : probes[p].calls ? probes[p].calls(&a) : 0;
+        calls += measures ? mg_audit_mask_calls(&a) : probes[p].calls ? probes[p].calls(&a) : 0;
     }
     return calls;
 }
@@ -243,7 +244,7 @@ mg_audit_verdict mg_audit_overall(const mg_audit *result) {
     return mg_audit_first(result) < MG_AUDIT_N_PROBES ? MG_AUDIT_INCONCLUSIVE : MG_AUDIT_PASS;
 }
 
-mg_audit_finding *audit_finding(audit *a) {
+mg_audit_finding *mg_audit_probe_finding(audit *a) {
     return &a->result->finding[a->at];
 }
 
@@ -252,8 +253,8 @@ static void append(mg_audit_finding *finding, const char *format, va_list argume
     vsnprintf(finding->evidence + used, sizeof finding->evidence - used, format, arguments);
 }
 
-void audit_say(audit *a, mg_audit_verdict verdict, const char *format, ...) {
-    mg_audit_finding *finding = audit_finding(a);
+void mg_audit_say(audit *a, mg_audit_verdict verdict, const char *format, ...) {
+    mg_audit_finding *finding = mg_audit_probe_finding(a);
     finding->verdict = verdict;
     finding->evidence[0] = 0;
     va_list arguments;
@@ -262,19 +263,19 @@ void audit_say(audit *a, mg_audit_verdict verdict, const char *format, ...) {
     va_end(arguments);
 }
 
-void audit_add(audit *a, const char *format, ...) {
+void mg_audit_add(audit *a, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    append(audit_finding(a), format, arguments);
+    append(mg_audit_probe_finding(a), format, arguments);
     va_end(arguments);
 }
 
-void audit_look(audit *a, const char *text) {
-    snprintf(audit_finding(a)->look, sizeof audit_finding(a)->look, "%s", text);
+void mg_audit_look(audit *a, const char *text) {
+    snprintf(mg_audit_probe_finding(a)->look, sizeof mg_audit_probe_finding(a)->look, "%s", text);
 }
 
-void audit_pair(audit *a, int query, int key, double largest) {
-    mg_audit_finding *finding = audit_finding(a);
+void mg_audit_pair(audit *a, int query, int key, double largest) {
+    mg_audit_finding *finding = mg_audit_probe_finding(a);
     finding->query = query;
     finding->key = key;
     finding->largest = largest;

@@ -12,7 +12,7 @@ static bool may_call(audit *a) {
     MG_CHECK(r->calls < r->planned, "audit: call %ld of at most %ld", r->calls + 1, r->planned);
     const mg_audit_options *o = &a->options;
     if (o->progress && !o->progress(o->user, a->at, r->calls, r->planned)) {
-        audit_say(a, MG_AUDIT_INCONCLUSIVE, "the audit was stopped here");
+        mg_audit_say(a, MG_AUDIT_INCONCLUSIVE, "the audit was stopped here");
         a->broken = mg_error_set(a->error, MG_ERR_STATE, "the audit was stopped after %ld calls", r->calls);
         return false;
     }
@@ -23,9 +23,9 @@ static bool may_call(audit *a) {
 static bool answered(audit *a, mg_status status) {
     if (!status) return true;
     if (status == MG_ERR_INPUT)
-        audit_say(a, MG_AUDIT_INCONCLUSIVE, "the model refused: %s", a->error->message);
+        mg_audit_say(a, MG_AUDIT_INCONCLUSIVE, "the model refused: %s", a->error->message);
     else {
-        audit_say(a, MG_AUDIT_INCONCLUSIVE, "%s", a->error->message);
+        mg_audit_say(a, MG_AUDIT_INCONCLUSIVE, "%s", a->error->message);
         a->broken = status;
     }
     return false;
@@ -39,26 +39,26 @@ static bool are_numbers(audit *a, int rows, int length, int width, const int *ma
         if (mask && !mask[position]) continue;
         char row[32] = "";
         if (rows > 1) snprintf(row, sizeof row, "row %lld, ", (long long)(position / length));
-        audit_say(a, MG_AUDIT_FAIL, "a logit is %s (%sposition %lld of %d)", isnan(x[i]) ? "NaN" : "infinite", row,
-                  (long long)(position % length), length);
-        audit_look(a, "a softmax over a row that is masked out entirely, a division by 0, an overflow");
+        mg_audit_say(a, MG_AUDIT_FAIL, "a logit is %s (%sposition %lld of %d)", isnan(x[i]) ? "NaN" : "infinite", row,
+                     (long long)(position % length), length);
+        mg_audit_look(a, "a softmax over a row that is masked out entirely, a division by 0, an overflow");
         return false;
     }
     return true;
 }
 
-bool audit_logits(audit *a, const mg_audit_batch *batch, double *logits) {
+bool mg_audit_logits(audit *a, const mg_audit_batch *batch, double *logits) {
     return may_call(a) && answered(a, a->model->logits(a->model->user, batch, logits, a->error)) &&
            are_numbers(a, batch->rows, batch->length, batch->n_columns, batch->mask, logits);
 }
 
-bool audit_step(audit *a, const int *ids, int n, bool reset, double *logits) {
+bool mg_audit_step(audit *a, const int *ids, int n, bool reset, double *logits) {
     const mg_audit_model *m = a->model;
     return may_call(a) && answered(a, m->step(m->user, ids, n, reset, a->n_columns, a->columns, logits, a->error)) &&
            are_numbers(a, 1, n, a->n_columns, NULL, logits);
 }
 
-bool audit_step_or_refusal(audit *a, const int *ids, int n, double *logits, bool *refused) {
+bool mg_audit_step_or_refusal(audit *a, const int *ids, int n, double *logits, bool *refused) {
     if (!may_call(a)) return false;
     const mg_audit_model *m = a->model;
     mg_status status = m->step(m->user, ids, n, false, a->n_columns, a->columns, logits, a->error);
@@ -66,17 +66,17 @@ bool audit_step_or_refusal(audit *a, const int *ids, int n, double *logits, bool
     return *refused || (answered(a, status) && are_numbers(a, 1, n, a->n_columns, NULL, logits));
 }
 
-bool audit_loss(audit *a, const int *ids, int length, double *loss) {
+bool mg_audit_loss(audit *a, const int *ids, int length, double *loss) {
     if (!may_call(a) || !answered(a, a->model->loss(a->model->user, ids, length, loss, a->error))) return false;
     if (isfinite(*loss)) return true;
     bool is_nan = isnan(*loss);
-    audit_say(a, is_nan ? MG_AUDIT_FAIL : MG_AUDIT_INCONCLUSIVE, "the loss is %s",
-              is_nan ? "NaN" : "infinite: some target has probability 0");
-    audit_look(a, "a logit of -inf, the log of 0, a mean over no target");
+    mg_audit_say(a, is_nan ? MG_AUDIT_FAIL : MG_AUDIT_INCONCLUSIVE, "the loss is %s",
+                 is_nan ? "NaN" : "infinite: some target has probability 0");
+    mg_audit_look(a, "a logit of -inf, the log of 0, a mean over no target");
     return false;
 }
 
-mg_audit_batch audit_batch(const audit *a, int rows, int length, const int *ids) {
+mg_audit_batch mg_audit_probe_batch(const audit *a, int rows, int length, const int *ids) {
     return (mg_audit_batch){.rows = rows,
                             .length = length,
                             .ids = ids,
@@ -87,11 +87,11 @@ mg_audit_batch audit_batch(const audit *a, int rows, int length, const int *ids)
 
 /* ---- Sequences ---- */
 
-int *audit_ints(audit *a, int64_t n) {
+int *mg_audit_ints(audit *a, int64_t n) {
     return mg_arena_alloc(a->arena, (size_t)n, sizeof(int), "an audit's token ids");
 }
 
-double *audit_doubles(audit *a, int64_t n) {
+double *mg_audit_doubles(audit *a, int64_t n) {
     return mg_arena_alloc(a->arena, (size_t)n, sizeof(double), "an audit's logits");
 }
 
@@ -100,16 +100,16 @@ static int letter(const audit *a, uint32_t stream, uint64_t index) {
     return a->letters[mg_rng_below(rng, index, (uint64_t)a->n_letters)];
 }
 
-int *audit_sequence(audit *a, int which, int length) {
-    int *ids = audit_ints(a, length);
+int *mg_audit_sequence(audit *a, int which, int length) {
+    int *ids = mg_audit_ints(a, length);
     for (int t = 0; t < length; t++) ids[t] = letter(a, (uint32_t)(which + 2), (uint64_t)t);
     if (which == AUDIT_USERS)
         memcpy(ids, a->options.ids, (size_t)(a->options.n_ids < length ? a->options.n_ids : length) * sizeof *ids);
     return ids;
 }
 
-int *audit_others(audit *a, const int *ids, int length) {
-    int *others = audit_ints(a, length);
+int *mg_audit_others(audit *a, const int *ids, int length) {
+    int *others = mg_audit_ints(a, length);
     mg_rng rng = {a->options.seed, MG_STREAM_LAB, 1};
     for (int t = 0; t < length; t++) {
         int at = 0;
@@ -124,39 +124,39 @@ int *audit_others(audit *a, const int *ids, int length) {
 
 /* ---- Comparing ---- */
 
-double audit_difference(int64_t n, const double *x, const double *y) {
+double mg_audit_difference(int64_t n, const double *x, const double *y) {
     double largest = 0;
     for (int64_t i = 0; i < n; i++)
         if (x[i] != y[i]) largest = fmax(largest, fabs(x[i] - y[i]));
     return largest;
 }
 
-double audit_change(const audit *a, int64_t n, const double *x, const double *y) {
-    double difference = audit_difference(n, x, y);
+double mg_audit_change(const audit *a, int64_t n, const double *x, const double *y) {
+    double difference = mg_audit_difference(n, x, y);
     return difference > AUDIT_NOISE_MULTIPLE * a->noise ? difference : 0;
 }
 
-double audit_scale(int64_t n, const double *logits) {
+double mg_audit_scale(int64_t n, const double *logits) {
     double scale = 0;
     for (int64_t i = 0; i < n; i++)
         if (isfinite(logits[i])) scale = fmax(scale, fabs(logits[i]));
     return scale;
 }
 
-bool audit_is_rounding(const audit *a, double change) {
+bool mg_audit_is_rounding(const audit *a, double change) {
     static const double epsilon[] = {0x1p-24, 0x1p-53, 0x1p-11, 0x1p-8};
     return change <= 16 * epsilon[a->model->dtype] * a->scale;
 }
 
-double audit_limit(const audit *a, int64_t n, const double *logits) {
-    double tolerance = mg_audit_tolerance(a->model->dtype, audit_scale(n, logits));
+double mg_audit_limit(const audit *a, int64_t n, const double *logits) {
+    double tolerance = mg_audit_tolerance(a->model->dtype, mg_audit_scale(n, logits));
     return fmax(tolerance, AUDIT_NOISE_MULTIPLE * a->noise);
 }
 
-int audit_first_apart(const audit *a, int length, const double *x, const double *y, double limit, double *largest) {
+int mg_audit_first_apart(const audit *a, int length, const double *x, const double *y, double limit, double *largest) {
     int first = -1, K = a->n_columns;
     for (int t = 0; t < length; t++) {
-        double difference = audit_difference(K, x + (int64_t)t * K, y + (int64_t)t * K);
+        double difference = mg_audit_difference(K, x + (int64_t)t * K, y + (int64_t)t * K);
         if (difference > limit && first < 0) first = t;
         *largest = fmax(*largest, difference);
     }

@@ -33,16 +33,16 @@ static int full_rows(int n) {
 static void write_full_rows(int n, const int *ids, const int *others, int *rows) {
     for (int r = 0; r < full_rows(n); r++) {
         int from = r < n ? r : r - n + 1;
-        audit_splice(n, ids, others, from, r < n ? from + 1 : n, rows + (int64_t)r * n);
+        mg_audit_splice(n, ids, others, from, r < n ? from + 1 : n, rows + (int64_t)r * n);
     }
 }
 
 /* Sees every pair of one sequence; a prediction that only moves with several tokens together is only in `seen`. */
 static bool see_full(audit *a, const mg_audit_batch *like, const int *ids, const int *others, cuts_seen *seen) {
-    int n = a->full, *rows = audit_ints(a, (int64_t)full_rows(n) * n);
-    double *moved = audit_doubles(a, (int64_t)full_rows(n) * n), *map = a->result->map;
+    int n = a->full, *rows = mg_audit_ints(a, (int64_t)full_rows(n) * n);
+    double *moved = mg_audit_doubles(a, (int64_t)full_rows(n) * n), *map = a->result->map;
     write_full_rows(n, ids, others, rows);
-    if (!audit_moves(a, like, ids, full_rows(n), rows, moved)) return false;
+    if (!mg_audit_moves(a, like, ids, full_rows(n), rows, moved)) return false;
     for (int j = 0; j < n; j++)
         for (int i = 0; i < n; i++) map[(int64_t)i * n + j] = fmax(map[(int64_t)i * n + j], moved[(int64_t)j * n + i]);
     for (int r = n; r < full_rows(n); r++) see_cut(seen, r - n + 1, moved + (int64_t)r * n);
@@ -70,7 +70,7 @@ static int compare_ints(const void *x, const void *y) {
 
 /* The borders of blocks of 16, 32, 64, …, both ends, and the rest spread evenly; ascending, in 1 … T−1. */
 static int *far_cuts(audit *a, int *count) {
-    int n = n_far_cuts(a), T = a->T, at = 0, *cut = audit_ints(a, n);
+    int n = n_far_cuts(a), T = a->T, at = 0, *cut = mg_audit_ints(a, n);
     int ends[] = {1, T - 2, T - 1};
     for (int i = 0; i < 3; i++) cut[at++] = ends[i];
     for (int64_t p = 16; p < T; p *= 2) {
@@ -91,7 +91,7 @@ static int *far_cuts(audit *a, int *count) {
  * is moved by another position. */
 static void write_far_rows(const audit *a, int n_cuts, const int *cut, const int *ids, const int *others, int *rows) {
     int T = a->T;
-    for (int r = 0; r < n_cuts; r++) audit_splice(T, ids, others, cut[r], T, rows + (int64_t)r * T);
+    for (int r = 0; r < n_cuts; r++) mg_audit_splice(T, ids, others, cut[r], T, rows + (int64_t)r * T);
     for (int r = 0; r < AUDIT_CONTROLS; r++)
         for (int t = 0; t < T; t++) rows[(int64_t)(n_cuts + r) * T + t] = t % AUDIT_CONTROLS == r ? ids[t] : others[t];
 }
@@ -115,21 +115,21 @@ static void see_silence(audit *a, int position, bool moved) {
 
 static bool see_far(audit *a, const int *ids, const int *others, cuts_seen *seen) {
     int T = a->T, n_cuts, *cut = far_cuts(a, &n_cuts), n = n_cuts + AUDIT_CONTROLS;
-    int *rows = audit_ints(a, (int64_t)n * T);
-    double *moved = audit_doubles(a, (int64_t)n * T);
-    mg_audit_batch like = audit_batch(a, 1, T, NULL);
+    int *rows = mg_audit_ints(a, (int64_t)n * T);
+    double *moved = mg_audit_doubles(a, (int64_t)n * T);
+    mg_audit_batch like = mg_audit_probe_batch(a, 1, T, NULL);
     write_far_rows(a, n_cuts, cut, ids, others, rows);
     int kept = a->rows;
     if (a->rows > 1) a->rows = 2048 / T > 2 ? 2048 / T : 2;
     if (a->rows > kept) a->rows = kept;
-    bool done = audit_moves(a, &like, ids, n, rows, moved);
+    bool done = mg_audit_moves(a, &like, ids, n, rows, moved);
     if (!done) return false;
     for (int r = 0; r < n_cuts; r++) see_cut(seen, cut[r], moved + (int64_t)r * T);
     for (int t = a->full; t < T; t++) see_silence(a, t, moved[(int64_t)(n_cuts + t % AUDIT_CONTROLS) * T + t] > 0);
     count_looked_at(a, n_cuts, cut);
     if (seen->query >= 0 && a->leak_query < 0) {
         a->leak_query = seen->query;
-        done = audit_find_key(a, &like, ids, others, seen->query, seen->query + 1, &a->leak_key);
+        done = mg_audit_find_key(a, &like, ids, others, seen->query, seen->query + 1, &a->leak_key);
     }
     a->rows = kept;
     return done;
@@ -145,8 +145,8 @@ static bool find_first_pair(audit *a, const mg_audit_batch *like, int which, con
     a->leak_query = (int)found->query;
     a->leak_key = a->leak_cut = (int)found->key;
     if (seen->query < 0 || (found->query >= 0 && found->query <= seen->query)) return true;
-    int *ids = audit_sequence(a, which, n), *others = audit_others(a, ids, n);
-    if (!audit_find_key(a, like, ids, others, seen->query, seen->cut, &a->leak_key)) return false;
+    int *ids = mg_audit_sequence(a, which, n), *others = mg_audit_others(a, ids, n);
+    if (!mg_audit_find_key(a, like, ids, others, seen->query, seen->cut, &a->leak_key)) return false;
     a->leak_query = seen->query;
     a->leak_cut = seen->cut;
     a->result->map[(int64_t)a->leak_query * n + a->leak_key] = seen->largest;
@@ -161,7 +161,7 @@ static bool see_sequences(audit *a, const mg_audit_batch *like) {
     for (int s = 0; s < a->sequences; s++) {
         int which = user ? s - 1 : s, before = seen.query;
         mg_arena_mark mark = mg_arena_here(a->arena);
-        int *ids = audit_sequence(a, which, n), *others = audit_others(a, ids, n);
+        int *ids = mg_audit_sequence(a, which, n), *others = mg_audit_others(a, ids, n);
         bool done = see_full(a, like, ids, others, &seen);
         mg_arena_rewind(a->arena, mark);
         if (!done) return false;
@@ -176,13 +176,13 @@ static bool confirm(audit *a, const mg_audit_batch *like) {
     a->confirmed = true;
     if (query < 0 || key >= n || a->result->map[(int64_t)query * n + key] == 0) return true;
     a->confirmed = false;
-    int *rows = audit_ints(a, 2 * (int64_t)n);
-    double *moved = audit_doubles(a, 2 * (int64_t)n);
+    int *rows = mg_audit_ints(a, 2 * (int64_t)n);
+    double *moved = mg_audit_doubles(a, 2 * (int64_t)n);
     for (int s = 0; s < a->sequences && !a->confirmed; s++) {
-        int *ids = audit_sequence(a, a->options.n_ids > 0 ? s - 1 : s, n), *others = audit_others(a, ids, n);
-        audit_splice(n, ids, others, a->leak_cut, key + 1, rows);
-        audit_splice(n, ids, others, 0, 0, rows + n);
-        if (!audit_moves(a, like, ids, 2, rows, moved)) return false;
+        int *ids = mg_audit_sequence(a, a->options.n_ids > 0 ? s - 1 : s, n), *others = mg_audit_others(a, ids, n);
+        mg_audit_splice(n, ids, others, a->leak_cut, key + 1, rows);
+        mg_audit_splice(n, ids, others, 0, 0, rows + n);
+        if (!mg_audit_moves(a, like, ids, 2, rows, moved)) return false;
         if (moved[n + query] > 0) return true;
         a->confirmed = moved[query] > 0;
     }
@@ -192,7 +192,7 @@ static bool confirm(audit *a, const mg_audit_batch *like) {
 static bool measure_once(audit *a) {
     int64_t T = a->T;
     int n = a->full;
-    mg_audit_batch like = audit_batch(a, 1, n, NULL);
+    mg_audit_batch like = mg_audit_probe_batch(a, 1, n, NULL);
     a->result->pairs = a->result->looked_at = T * (T - 1) / 2;
     if (!see_sequences(a, &like)) return false;
     for (int i = 1; i < n; i++) {
@@ -202,8 +202,8 @@ static bool measure_once(audit *a) {
     }
     if (T > n) {
         cuts_seen seen = {.query = -1};
-        int *ids = audit_sequence(a, a->options.n_ids > 0 ? AUDIT_USERS : 0, a->T);
-        if (!see_far(a, ids, audit_others(a, ids, a->T), &seen)) return false;
+        int *ids = mg_audit_sequence(a, a->options.n_ids > 0 ? AUDIT_USERS : 0, a->T);
+        if (!see_far(a, ids, mg_audit_others(a, ids, a->T), &seen)) return false;
         a->result->influence.largest = fmax(a->result->influence.largest, seen.largest);
     }
     return confirm(a, &like);
@@ -215,18 +215,18 @@ static bool measure(audit *a) {
         a->tried = true;
         return a->measured = measure_once(a);
     }
-    if (!a->measured) audit_say(a, MG_AUDIT_INCONCLUSIVE, "it could not be measured: see the mask");
+    if (!a->measured) mg_audit_say(a, MG_AUDIT_INCONCLUSIVE, "it could not be measured: see the mask");
     return a->measured;
 }
 
 static long measure_calls(const audit *a) {
     int rows = a->rows, n = a->full;
-    long calls = a->sequences * audit_moves_calls(full_rows(n), rows) + audit_find_key_calls(n, rows);
-    calls += a->sequences * audit_moves_calls(2, rows);
+    long calls = a->sequences * mg_audit_moves_calls(full_rows(n), rows) + mg_audit_find_key_calls(n, rows);
+    calls += a->sequences * mg_audit_moves_calls(2, rows);
     if (a->T == n) return calls;
     int far = 2048 / a->T > 2 ? 2048 / a->T : 2;
     if (far > rows) far = rows;
-    return calls + audit_moves_calls(n_far_cuts(a) + AUDIT_CONTROLS, far) + audit_find_key_calls(a->T, far);
+    return calls + mg_audit_moves_calls(n_far_cuts(a) + AUDIT_CONTROLS, far) + mg_audit_find_key_calls(a->T, far);
 }
 
 /* ---- In training mode ---- */
@@ -238,49 +238,50 @@ typedef struct training {
 } training;
 
 static bool see_training(audit *a, training *seen) {
-    int n = a->full, *ids = audit_sequence(a, 0, n), *others = audit_others(a, ids, n);
+    int n = a->full, *ids = mg_audit_sequence(a, 0, n), *others = mg_audit_others(a, ids, n);
     int64_t size = (int64_t)n * a->n_columns;
-    mg_audit_batch like = audit_batch(a, 1, n, ids);
+    mg_audit_batch like = mg_audit_probe_batch(a, 1, n, ids);
     like.train = true;
-    double *one = audit_doubles(a, size), *two = audit_doubles(a, size);
-    if (!audit_logits(a, &like, one) || !audit_logits(a, &like, two)) return false;
+    double *one = mg_audit_doubles(a, size), *two = mg_audit_doubles(a, size);
+    if (!mg_audit_logits(a, &like, one) || !mg_audit_logits(a, &like, two)) return false;
     double quiet = a->noise;
-    seen->noise = a->noise = fmax(quiet, audit_difference(size, one, two));
+    seen->noise = a->noise = fmax(quiet, mg_audit_difference(size, one, two));
     cuts_seen cuts = {.query = -1};
-    int *rows = audit_ints(a, (int64_t)n * n);
-    double *moved = audit_doubles(a, (int64_t)n * n);
-    for (int c = 1; c < n; c++) audit_splice(n, ids, others, c, n, rows + (int64_t)(c - 1) * n);
-    bool done = audit_moves(a, &like, ids, n - 1, rows, moved);
+    int *rows = mg_audit_ints(a, (int64_t)n * n);
+    double *moved = mg_audit_doubles(a, (int64_t)n * n);
+    for (int c = 1; c < n; c++) mg_audit_splice(n, ids, others, c, n, rows + (int64_t)(c - 1) * n);
+    bool done = mg_audit_moves(a, &like, ids, n - 1, rows, moved);
     for (int c = 1; c < n && done; c++) see_cut(&cuts, c, moved + (int64_t)(c - 1) * n);
     seen->query = cuts.query;
     seen->largest = cuts.largest;
-    if (done && cuts.query >= 0) done = audit_find_key(a, &like, ids, others, cuts.query, cuts.cut, &seen->key);
+    if (done && cuts.query >= 0) done = mg_audit_find_key(a, &like, ids, others, cuts.query, cuts.cut, &seen->key);
     a->noise = quiet;
     return done;
 }
 
 static void judge_training(audit *a) {
     training seen = {.query = -1};
-    mg_audit_finding before = *audit_finding(a);
+    mg_audit_finding before = *mg_audit_probe_finding(a);
     if (!see_training(a, &seen)) {
-        if (audit_finding(a)->verdict == MG_AUDIT_FAIL || a->broken) return;
+        if (mg_audit_probe_finding(a)->verdict == MG_AUDIT_FAIL || a->broken) return;
         char why[256];
-        snprintf(why, sizeof why, "%.250s", audit_finding(a)->evidence);
-        *audit_finding(a) = before;
-        audit_finding(a)->verdict = MG_AUDIT_INCONCLUSIVE;
-        audit_add(a, ". In training mode %s", why);
+        snprintf(why, sizeof why, "%.250s", mg_audit_probe_finding(a)->evidence);
+        *mg_audit_probe_finding(a) = before;
+        mg_audit_probe_finding(a)->verdict = MG_AUDIT_INCONCLUSIVE;
+        mg_audit_add(a, ". In training mode %s", why);
     } else if (seen.query >= 0) {
-        audit_say(a, MG_AUDIT_FAIL,
-                  "in training mode position %d moves with token %d, by up to %.3g, and otherwise not", seen.query,
-                  seen.key, seen.largest);
-        audit_pair(a, seen.query, seen.key, seen.largest);
-        audit_look(a, "what differs between training and evaluation: another attention path, a mask that only one of "
+        mg_audit_say(a, MG_AUDIT_FAIL,
+                     "in training mode position %d moves with token %d, by up to %.3g, and otherwise not", seen.query,
+                     seen.key, seen.largest);
+        mg_audit_pair(a, seen.query, seen.key, seen.largest);
+        mg_audit_look(a,
+                      "what differs between training and evaluation: another attention path, a mask that only one of "
                       "them gets, statistics over the batch or over time");
     } else if (seen.noise > a->noise)
-        audit_add(a, ". In training mode equal calls differ by up to %.2g; nothing above %d times that is seen",
-                  seen.noise, AUDIT_NOISE_MULTIPLE);
+        mg_audit_add(a, ". In training mode equal calls differ by up to %.2g; nothing above %d times that is seen",
+                     seen.noise, AUDIT_NOISE_MULTIPLE);
     else
-        audit_add(a, ". The same in training mode");
+        mg_audit_add(a, ". The same in training mode");
 }
 
 /* ---- Verdicts ---- */
@@ -288,7 +289,7 @@ static void judge_training(audit *a) {
 static const char *where_to_look(const audit *a) {
     const mg_influence *found = &a->result->influence;
     if (found->query < 0) return "a mask or a buffer that is shorter than the context";
-    if (audit_is_rounding(a, found->largest))
+    if (mg_audit_is_rounding(a, found->largest))
         return "sums whose order depends on later tokens: an FFT, products whose shape the routing decides. Run it in "
                "float64: rounding shrinks, a leak does not. Or a finite mask value (-1e4), one added after the softmax";
     if (found->reach == 1)
@@ -308,12 +309,13 @@ static void convict(audit *a) {
     int n = a->full;
     bool in_map = found->query >= 0;
     double by = in_map ? a->result->map[(int64_t)a->leak_query * n + a->leak_key] : found->largest;
-    audit_say(a, MG_AUDIT_FAIL, "position %d moves with token %d, which comes later, by %.3g", a->leak_query,
-              a->leak_key, by);
-    if (in_map) audit_add(a, ": %s (%td pairs, the largest change %.3g)", found->pattern, found->pairs, found->largest);
-    if (audit_is_rounding(a, found->largest)) audit_add(a, ". It is no larger than rounding");
-    audit_pair(a, a->leak_query, a->leak_key, found->largest);
-    audit_look(a, where_to_look(a));
+    mg_audit_say(a, MG_AUDIT_FAIL, "position %d moves with token %d, which comes later, by %.3g", a->leak_query,
+                 a->leak_key, by);
+    if (in_map)
+        mg_audit_add(a, ": %s (%td pairs, the largest change %.3g)", found->pattern, found->pairs, found->largest);
+    if (mg_audit_is_rounding(a, found->largest)) mg_audit_add(a, ". It is no larger than rounding");
+    mg_audit_pair(a, a->leak_query, a->leak_key, found->largest);
+    mg_audit_look(a, where_to_look(a));
 }
 
 static void acquit(audit *a) {
@@ -325,32 +327,32 @@ static void acquit(audit *a) {
     else
         snprintf(of, sizeof of, "%s", mg_count(r->pairs, "pair").text);
     const char *moves = a->noise > 0 ? "moves by more than the noise allows to see" : "moves a bit";
-    audit_say(a, MG_AUDIT_PASS, "none of %s of a prediction and a later token %s, in %s", of, moves,
-              mg_count(a->sequences, "sequence").text);
+    mg_audit_say(a, MG_AUDIT_PASS, "none of %s of a prediction and a later token %s, in %s", of, moves,
+                 mg_count(a->sequences, "sequence").text);
     if (a->noise > 0) {
-        audit_finding(a)->verdict = MG_AUDIT_INCONCLUSIVE;
-        audit_add(a, ": a leak below %d times the noise of %.3g stays unseen", AUDIT_NOISE_MULTIPLE, a->noise);
+        mg_audit_probe_finding(a)->verdict = MG_AUDIT_INCONCLUSIVE;
+        mg_audit_add(a, ": a leak below %d times the noise of %.3g stays unseen", AUDIT_NOISE_MULTIPLE, a->noise);
     } else if (a->n_silent > 0 && !(a->options.skip & 1u << MG_AUDIT_CONTROL)) {
-        audit_finding(a)->verdict = MG_AUDIT_INCONCLUSIVE;
-        audit_add(a,
-                  ". But no earlier token moves position %d either: where nothing flows, nothing can be seen to leak",
-                  a->silent);
+        mg_audit_probe_finding(a)->verdict = MG_AUDIT_INCONCLUSIVE;
+        mg_audit_add(
+            a, ". But no earlier token moves position %d either: where nothing flows, nothing can be seen to leak",
+            a->silent);
     }
 }
 
 /* What forbids any answer, said in the verdict. */
 static bool nothing_to_change(audit *a) {
     if (a->n_letters > 1 && a->T > 1) return false;
-    audit_say(a, MG_AUDIT_INCONCLUSIVE,
-              a->T == 1 ? "a sequence of one token has no later token"
-                        : "a vocabulary of one token: nothing can be changed");
+    mg_audit_say(a, MG_AUDIT_INCONCLUSIVE,
+                 a->T == 1 ? "a sequence of one token has no later token"
+                           : "a vocabulary of one token: nothing can be changed");
     return true;
 }
 
-void audit_mask(audit *a) {
+void mg_audit_mask(audit *a) {
     if (nothing_to_change(a) || !measure(a)) return;
     if (!a->confirmed)
-        audit_say(
+        mg_audit_say(
             a, MG_AUDIT_INCONCLUSIVE,
             "position %d moved with token %d once, and not again, or moves without it: with so many rows the model is "
             "not a function",
@@ -362,22 +364,23 @@ void audit_mask(audit *a) {
     if (a->leak_query < 0 && a->model->can_train) judge_training(a);
 }
 
-long audit_mask_calls(const audit *a) {
+long mg_audit_mask_calls(const audit *a) {
     long calls = measure_calls(a);
     if (a->model->can_train)
-        calls += 2 + audit_moves_calls(a->full - 1, a->rows) + audit_find_key_calls(a->full, a->rows);
+        calls += 2 + mg_audit_moves_calls(a->full - 1, a->rows) + mg_audit_find_key_calls(a->full, a->rows);
     return calls;
 }
 
-void audit_control(audit *a) {
+void mg_audit_control(audit *a) {
     if (nothing_to_change(a) || !measure(a)) return;
     if (a->n_silent == 0) {
-        audit_say(a, MG_AUDIT_PASS, "each of %s is moved by an earlier token",
-                  mg_count(a->n_listening, "prediction").text);
+        mg_audit_say(a, MG_AUDIT_PASS, "each of %s is moved by an earlier token",
+                     mg_count(a->n_listening, "prediction").text);
         return;
     }
-    audit_say(a, MG_AUDIT_INCONCLUSIVE, "no earlier token moves position %d; so it is with %d of %s", a->silent,
-              a->n_silent, mg_count(a->n_listening, "prediction").text);
-    audit_look(a, "weights that are 0 or were never loaded, an output that is constant, a mask that hides the past, "
+    mg_audit_say(a, MG_AUDIT_INCONCLUSIVE, "no earlier token moves position %d; so it is with %d of %s", a->silent,
+                 a->n_silent, mg_count(a->n_listening, "prediction").text);
+    mg_audit_look(a,
+                  "weights that are 0 or were never loaded, an output that is constant, a mask that hides the past, "
                   "attention whose result is not used; a model that only looks at the current token is like that too");
 }

@@ -16,7 +16,7 @@ static mg_audit_batch wide_batch(audit *a, const mg_audit_batch *like, int *ids)
     const int **of[] = {&batch.mask, &batch.segments};
     for (int i = 0; i < 2; i++) {
         if (!*of[i]) continue;
-        int *wide = audit_ints(a, (int64_t)a->rows * like->length);
+        int *wide = mg_audit_ints(a, (int64_t)a->rows * like->length);
         repeat_ints(a->rows, like->length, *of[i], wide);
         *of[i] = wide;
     }
@@ -28,52 +28,52 @@ static mg_audit_batch wide_batch(audit *a, const mg_audit_batch *like, int *ids)
 static bool moves(audit *a, const mg_audit_batch *like, const int *ids, int n, const int *rows, double *moved) {
     int T = like->length, B = a->rows, K = like->n_columns;
     int64_t size = (int64_t)B * T * K;
-    int *asked = audit_ints(a, (int64_t)B * T);
-    double *plain = audit_doubles(a, size), *changed = audit_doubles(a, size);
+    int *asked = mg_audit_ints(a, (int64_t)B * T);
+    double *plain = mg_audit_doubles(a, size), *changed = mg_audit_doubles(a, size);
     mg_audit_batch batch = wide_batch(a, like, asked);
     repeat_ints(B, T, ids, asked);
-    if (!audit_logits(a, &batch, plain)) return false;
+    if (!mg_audit_logits(a, &batch, plain)) return false;
     for (int first = 0; first < n; first += B) {
         int here = n - first < B ? n - first : B;
         repeat_ints(B, T, ids, asked);
         memcpy(asked, rows + (int64_t)first * T, (size_t)here * (size_t)T * sizeof *rows);
-        if (!audit_logits(a, &batch, changed)) return false;
+        if (!mg_audit_logits(a, &batch, changed)) return false;
         for (int64_t i = 0; i < (int64_t)here * T; i++)
-            moved[(int64_t)first * T + i] = audit_change(a, K, plain + i * K, changed + i * K);
+            moved[(int64_t)first * T + i] = mg_audit_change(a, K, plain + i * K, changed + i * K);
     }
     return true;
 }
 
-bool audit_moves(audit *a, const mg_audit_batch *like, const int *ids, int n, const int *rows, double *moved) {
+bool mg_audit_moves(audit *a, const mg_audit_batch *like, const int *ids, int n, const int *rows, double *moved) {
     mg_arena_mark mark = mg_arena_here(a->arena);
     bool done = moves(a, like, ids, n, rows, moved);
     mg_arena_rewind(a->arena, mark);
     return done;
 }
 
-long audit_moves_calls(int n, int rows) {
+long mg_audit_moves_calls(int n, int rows) {
     return 1 + (n + rows - 1) / rows;
 }
 
-void audit_splice(int length, const int *ids, const int *others, int from, int to, int *row) {
+void mg_audit_splice(int length, const int *ids, const int *others, int from, int to, int *row) {
     for (int t = 0; t < length; t++) row[t] = t >= from && t < to ? others[t] : ids[t];
 }
 
 /* The smallest end such that replacing [cut, end) moves the query: the token before it does. In (low, high], where low
  * does not move it and high does. */
-bool audit_find_key(audit *a, const mg_audit_batch *like, const int *ids, const int *others, int query, int cut,
-                    int *key) {
+bool mg_audit_find_key(audit *a, const mg_audit_batch *like, const int *ids, const int *others, int query, int cut,
+                       int *key) {
     int T = like->length, low = cut, high = T;
     mg_arena_mark mark = mg_arena_here(a->arena);
-    int *rows = audit_ints(a, (int64_t)PROBES * T), end[PROBES];
-    double *moved = audit_doubles(a, (int64_t)PROBES * T);
+    int *rows = mg_audit_ints(a, (int64_t)PROBES * T), end[PROBES];
+    double *moved = mg_audit_doubles(a, (int64_t)PROBES * T);
     bool done = true;
     while (done && high - low > 1) {
         for (int p = 0; p < PROBES; p++) {
             end[p] = low + (int)((int64_t)(high - low) * (p + 1) / (PROBES + 1));
-            audit_splice(T, ids, others, cut, end[p], rows + (int64_t)p * T);
+            mg_audit_splice(T, ids, others, cut, end[p], rows + (int64_t)p * T);
         }
-        done = audit_moves(a, like, ids, PROBES, rows, moved);
+        done = mg_audit_moves(a, like, ids, PROBES, rows, moved);
         for (int p = 0; p < PROBES && done; p++) {
             if (moved[(int64_t)p * T + query] > 0) {
                 high = end[p];
@@ -87,8 +87,8 @@ bool audit_find_key(audit *a, const mg_audit_batch *like, const int *ids, const 
     return done;
 }
 
-long audit_find_key_calls(int length, int rows) {
+long mg_audit_find_key_calls(int length, int rows) {
     long rounds = 0;
     for (int width = length; width > 1; width = (width + PROBES) / (PROBES + 1)) rounds++;
-    return rounds * audit_moves_calls(PROBES, rows);
+    return rounds * mg_audit_moves_calls(PROBES, rows);
 }

@@ -35,80 +35,80 @@ typedef struct audit {
  *
  * Each returns false when the probe has to end: its verdict is then set. */
 
-bool audit_logits(audit *a, const mg_audit_batch *batch, double *logits);
-bool audit_step(audit *a, const int *ids, int n, bool reset, double *logits);
-bool audit_loss(audit *a, const int *ids, int length, double *loss);
+bool mg_audit_logits(audit *a, const mg_audit_batch *batch, double *logits);
+bool mg_audit_step(audit *a, const int *ids, int n, bool reset, double *logits);
+bool mg_audit_loss(audit *a, const int *ids, int length, double *loss);
 /* May the model refuse? Then a refusal sets *refused and is no verdict. */
-bool audit_step_or_refusal(audit *a, const int *ids, int n, double *logits, bool *refused);
+bool mg_audit_step_or_refusal(audit *a, const int *ids, int n, double *logits, bool *refused);
 /* A batch of this audit's columns. */
-mg_audit_batch audit_batch(const audit *a, int rows, int length, const int *ids);
+mg_audit_batch mg_audit_probe_batch(const audit *a, int rows, int length, const int *ids);
 
 /* ---- Sequences ---- */
 
 /* The n-th sequence: random letters, or the user's ids for `AUDIT_USERS` cut to the length. */
 enum { AUDIT_USERS = -1 };
-int *audit_sequence(audit *a, int which, int length);
+int *mg_audit_sequence(audit *a, int which, int length);
 /* Another letter at every position. */
-int *audit_others(audit *a, const int *ids, int length);
-int *audit_ints(audit *a, int64_t n);
-double *audit_doubles(audit *a, int64_t n);
+int *mg_audit_others(audit *a, const int *ids, int length);
+int *mg_audit_ints(audit *a, int64_t n);
+double *mg_audit_doubles(audit *a, int64_t n);
 
 /* ---- Comparing ---- */
 
 /* The largest difference of two arrays; infinity where one of two values is infinite. */
-double audit_difference(int64_t n, const double *x, const double *y);
+double mg_audit_difference(int64_t n, const double *x, const double *y);
 /* The same, if it counts within one shape: any at all, or with noise what exceeds its multiple. Else 0. */
-double audit_change(const audit *a, int64_t n, const double *x, const double *y);
-double audit_scale(int64_t n, const double *logits); /* the largest finite one */
+double mg_audit_change(const audit *a, int64_t n, const double *x, const double *y);
+double mg_audit_scale(int64_t n, const double *logits); /* the largest finite one */
 /* Whether a change is no larger than what adding in another order leaves: it counts all the same, with a hint. */
-bool audit_is_rounding(const audit *a, double change);
+bool mg_audit_is_rounding(const audit *a, double change);
 /* The most that two shapes may differ: the dtype's tolerance of the largest finite logit, or the noise's multiple. */
-double audit_limit(const audit *a, int64_t n, const double *logits);
+double mg_audit_limit(const audit *a, int64_t n, const double *logits);
 /* The first of `length` positions whose logits differ by more than `limit`; -1: none. *largest is raised to what is
  * seen anywhere. */
-int audit_first_apart(const audit *a, int length, const double *x, const double *y, double limit, double *largest);
+int mg_audit_first_apart(const audit *a, int length, const double *x, const double *y, double limit, double *largest);
 
 /* ---- Who moves whom (audit_moves.c) ---- */
 
 /* moved (n, length): what replacing `ids` by row r of `rows` (n, length) does to each position. `like` says the path.
  */
-bool audit_moves(audit *a, const mg_audit_batch *like, const int *ids, int n, const int *rows, double *moved);
-long audit_moves_calls(int n, int rows);
+bool mg_audit_moves(audit *a, const mg_audit_batch *like, const int *ids, int n, const int *rows, double *moved);
+long mg_audit_moves_calls(int n, int rows);
 /* `ids`, with `others` on [from, to). */
-void audit_splice(int length, const int *ids, const int *others, int from, int to, int *row);
+void mg_audit_splice(int length, const int *ids, const int *others, int from, int to, int *row);
 /* Replacing ids from `cut` on moves prediction `query`: the token that does. */
-bool audit_find_key(audit *a, const mg_audit_batch *like, const int *ids, const int *others, int query, int cut,
-                    int *key);
-long audit_find_key_calls(int length, int rows);
+bool mg_audit_find_key(audit *a, const mg_audit_batch *like, const int *ids, const int *others, int query, int cut,
+                       int *key);
+long mg_audit_find_key_calls(int length, int rows);
 
 /* ---- Verdicts ---- */
 
-mg_audit_finding *audit_finding(audit *a);
-void audit_say(audit *a, mg_audit_verdict verdict, const char *format, ...) MG_PRINTF(3, 4);
-void audit_add(audit *a, const char *format, ...) MG_PRINTF(2, 3); /* to the evidence */
-void audit_look(audit *a, const char *text);
-void audit_pair(audit *a, int query, int key, double largest);
+mg_audit_finding *mg_audit_probe_finding(audit *a);
+void mg_audit_say(audit *a, mg_audit_verdict verdict, const char *format, ...) MG_PRINTF(3, 4);
+void mg_audit_add(audit *a, const char *format, ...) MG_PRINTF(2, 3); /* to the evidence */
+void mg_audit_look(audit *a, const char *text);
+void mg_audit_pair(audit *a, int query, int key, double largest);
 
 /* ---- The probes ----
  *
  * Each sets the verdict of a->at. Its …_calls is the most calls that it makes with this many rows per call. */
 
-void audit_repeat(audit *a);
-long audit_repeat_calls(const audit *a);
-void audit_rows(audit *a);
-long audit_rows_calls(const audit *a);
-void audit_mask(audit *a);
-void audit_control(audit *a);
-long audit_mask_calls(const audit *a); /* and of the control: whichever is first measures for both */
-void audit_prefix(audit *a);
-long audit_prefix_calls(const audit *a);
-void audit_padding(audit *a);
-long audit_padding_calls(const audit *a);
-void audit_cache(audit *a);
-long audit_cache_calls(const audit *a);
-void audit_shift(audit *a);
-long audit_shift_calls(const audit *a);
-void audit_segments(audit *a);
-long audit_segments_calls(const audit *a);
+void mg_audit_repeat(audit *a);
+long mg_audit_repeat_calls(const audit *a);
+void mg_audit_rows(audit *a);
+long mg_audit_rows_calls(const audit *a);
+void mg_audit_mask(audit *a);
+void mg_audit_control(audit *a);
+long mg_audit_mask_calls(const audit *a); /* and of the control: whichever is first measures for both */
+void mg_audit_prefix(audit *a);
+long mg_audit_prefix_calls(const audit *a);
+void mg_audit_padding(audit *a);
+long mg_audit_padding_calls(const audit *a);
+void mg_audit_cache(audit *a);
+long mg_audit_cache_calls(const audit *a);
+void mg_audit_shift(audit *a);
+long mg_audit_shift_calls(const audit *a);
+void mg_audit_segments(audit *a);
+long mg_audit_segments_calls(const audit *a);
 
 #endif

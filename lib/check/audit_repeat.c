@@ -18,21 +18,22 @@ static int few_rows(const audit *a) {
 
 /* rows × length ids, each row another sequence from number `first` on. */
 static int *rows_of(audit *a, int first, int rows, int length) {
-    int *ids = audit_ints(a, (int64_t)rows * length);
+    int *ids = mg_audit_ints(a, (int64_t)rows * length);
     for (int r = 0; r < rows; r++)
-        memcpy(ids + (int64_t)r * length, audit_sequence(a, first + r, length), (size_t)length * sizeof *ids);
+        memcpy(ids + (int64_t)r * length, mg_audit_sequence(a, first + r, length), (size_t)length * sizeof *ids);
     return ids;
 }
 
 /* Answers 0 and 1 come one after the other, 2 and 3 after calls of other ids and of another shape. */
 static bool ask_again(audit *a, double *const *answer) {
     int n = a->full, half = (n + 1) / 2, B = few_rows(a);
-    mg_audit_batch same = audit_batch(a, B, n, rows_of(a, 0, B, n));
-    mg_audit_batch other = audit_batch(a, B, n, rows_of(a, 100, B, n));
-    mg_audit_batch shorter = audit_batch(a, 1, half, rows_of(a, 200, 1, half));
-    double *ignored = audit_doubles(a, (int64_t)B * n * a->n_columns);
-    return audit_logits(a, &same, answer[0]) && audit_logits(a, &same, answer[1]) && audit_logits(a, &other, ignored) &&
-           audit_logits(a, &same, answer[2]) && audit_logits(a, &shorter, ignored) && audit_logits(a, &same, answer[3]);
+    mg_audit_batch same = mg_audit_probe_batch(a, B, n, rows_of(a, 0, B, n));
+    mg_audit_batch other = mg_audit_probe_batch(a, B, n, rows_of(a, 100, B, n));
+    mg_audit_batch shorter = mg_audit_probe_batch(a, 1, half, rows_of(a, 200, 1, half));
+    double *ignored = mg_audit_doubles(a, (int64_t)B * n * a->n_columns);
+    return mg_audit_logits(a, &same, answer[0]) && mg_audit_logits(a, &same, answer[1]) &&
+           mg_audit_logits(a, &other, ignored) && mg_audit_logits(a, &same, answer[2]) &&
+           mg_audit_logits(a, &shorter, ignored) && mg_audit_logits(a, &same, answer[3]);
 }
 
 static double share_that_differs(int64_t n, const double *x, const double *y) {
@@ -42,33 +43,33 @@ static double share_that_differs(int64_t n, const double *x, const double *y) {
 }
 
 static void judge_noise(audit *a, int64_t size, double *const *answer) {
-    double next = audit_difference(size, answer[0], answer[1]), later = 0;
-    for (int k = 2; k < REPEATS; k++) later = fmax(later, audit_difference(size, answer[1], answer[k]));
+    double next = mg_audit_difference(size, answer[0], answer[1]), later = 0;
+    for (int k = 2; k < REPEATS; k++) later = fmax(later, mg_audit_difference(size, answer[1], answer[k]));
     double noise = a->noise = a->result->noise = fmax(next, later);
-    a->scale = audit_scale(size, answer[0]);
+    a->scale = mg_audit_scale(size, answer[0]);
     if (noise == 0) {
-        audit_say(a, MG_AUDIT_PASS, "the same ids gave the same bits %d times, also after other calls", REPEATS);
+        mg_audit_say(a, MG_AUDIT_PASS, "the same ids gave the same bits %d times, also after other calls", REPEATS);
         return;
     }
     const char *when = next == 0    ? "equal calls agree until another call comes between them"
                        : later == 0 ? "only the first call differs from the later ones"
                                     : "equal calls differ each time";
     double share = share_that_differs(size, answer[0], answer[next > 0 ? 1 : 2]);
-    audit_say(a, MG_AUDIT_FAIL,
-              "%s: %.3g%% of the logits, by up to %.3g. From here on only what exceeds %d times that noise counts",
-              when, 100 * share, noise, AUDIT_NOISE_MULTIPLE);
-    audit_look(a, noise_look);
-    audit_finding(a)->largest = noise;
+    mg_audit_say(a, MG_AUDIT_FAIL,
+                 "%s: %.3g%% of the logits, by up to %.3g. From here on only what exceeds %d times that noise counts",
+                 when, 100 * share, noise, AUDIT_NOISE_MULTIPLE);
+    mg_audit_look(a, noise_look);
+    mg_audit_probe_finding(a)->largest = noise;
 }
 
-void audit_repeat(audit *a) {
+void mg_audit_repeat(audit *a) {
     int64_t size = (int64_t)few_rows(a) * a->full * a->n_columns;
     double *answer[REPEATS];
-    for (int k = 0; k < REPEATS; k++) answer[k] = audit_doubles(a, size);
+    for (int k = 0; k < REPEATS; k++) answer[k] = mg_audit_doubles(a, size);
     if (ask_again(a, answer)) judge_noise(a, size, answer);
 }
 
-long audit_repeat_calls(const audit *a) {
+long mg_audit_repeat_calls(const audit *a) {
     (void)a;
     return REPEATS + 2;
 }
@@ -86,17 +87,17 @@ typedef struct rows_seen {
 } rows_seen;
 
 static bool replace_others(audit *a, int B, const int *ids, const double *plain, rows_seen *seen) {
-    int n = a->full, K = a->n_columns, *changed = audit_ints(a, (int64_t)B * n);
-    double *answer = audit_doubles(a, (int64_t)B * n * K);
+    int n = a->full, K = a->n_columns, *changed = mg_audit_ints(a, (int64_t)B * n);
+    double *answer = mg_audit_doubles(a, (int64_t)B * n * K);
     const int *others = rows_of(a, 300, B, n);
     for (int r = 0; r < B; r++) {
         memcpy(changed, others, (size_t)B * (size_t)n * sizeof *ids);
         memcpy(changed + (int64_t)r * n, ids + (int64_t)r * n, (size_t)n * sizeof *ids);
-        mg_audit_batch batch = audit_batch(a, B, n, changed);
-        if (!audit_logits(a, &batch, answer)) return false;
+        mg_audit_batch batch = mg_audit_probe_batch(a, B, n, changed);
+        if (!mg_audit_logits(a, &batch, answer)) return false;
         for (int t = 0; t < n; t++) {
             int64_t at = ((int64_t)r * n + t) * K;
-            double change = audit_change(a, K, plain + at, answer + at);
+            double change = mg_audit_change(a, K, plain + at, answer + at);
             if (change > 0 && seen->replaced < 0) {
                 seen->replaced = r;
                 seen->replaced_at = t;
@@ -109,67 +110,68 @@ static bool replace_others(audit *a, int B, const int *ids, const double *plain,
 
 /* The rows in reverse, and each of the outer ones on its own. */
 static bool move_rows(audit *a, int B, const int *ids, const double *plain, rows_seen *seen) {
-    int n = a->full, K = a->n_columns, *reversed = audit_ints(a, (int64_t)B * n);
+    int n = a->full, K = a->n_columns, *reversed = mg_audit_ints(a, (int64_t)B * n);
     int64_t size = (int64_t)n * K;
-    double *answer = audit_doubles(a, B * size);
+    double *answer = mg_audit_doubles(a, B * size);
     for (int r = 0; r < B; r++)
         memcpy(reversed + (int64_t)r * n, ids + (int64_t)(B - 1 - r) * n, (size_t)n * sizeof *ids);
-    mg_audit_batch batch = audit_batch(a, B, n, reversed);
-    if (!audit_logits(a, &batch, answer)) return false;
+    mg_audit_batch batch = mg_audit_probe_batch(a, B, n, reversed);
+    if (!mg_audit_logits(a, &batch, answer)) return false;
     for (int r = B - 1; r >= 0; r--)
-        if (audit_first_apart(a, n, plain + r * size, answer + (B - 1 - r) * size, seen->limit, &seen->apart) >= 0)
+        if (mg_audit_first_apart(a, n, plain + r * size, answer + (B - 1 - r) * size, seen->limit, &seen->apart) >= 0)
             seen->permuted = r;
     for (int r = B - 1; r >= 0; r -= B - 1) {
-        batch = audit_batch(a, 1, n, ids + (int64_t)r * n);
-        if (!audit_logits(a, &batch, answer)) return false;
-        if (audit_first_apart(a, n, plain + r * size, answer, seen->limit, &seen->apart) >= 0) seen->alone = r;
+        batch = mg_audit_probe_batch(a, 1, n, ids + (int64_t)r * n);
+        if (!mg_audit_logits(a, &batch, answer)) return false;
+        if (mg_audit_first_apart(a, n, plain + r * size, answer, seen->limit, &seen->apart) >= 0) seen->alone = r;
     }
     return true;
 }
 
 static void judge_rows(audit *a, int B, const rows_seen *seen) {
     if (seen->replaced >= 0) {
-        audit_say(a, MG_AUDIT_FAIL,
-                  "position %d of row %d changes when the other rows of the batch are replaced, by up to %.3g",
-                  seen->replaced_at, seen->replaced, seen->by);
-        audit_look(a,
-                   "batch_first, or a transpose of batch and time; batch statistics; a capacity or a scale that rows "
-                   "share; a reshape that mixes the two axes");
-        if (audit_is_rounding(a, seen->by)) {
-            audit_add(a, ", no more than rounding");
-            audit_look(a, "products whose shape depends on all rows, as in expert routing: they move last bits, and "
-                          "are harmless. In float64 they shrink; what rows really share does not");
+        mg_audit_say(a, MG_AUDIT_FAIL,
+                     "position %d of row %d changes when the other rows of the batch are replaced, by up to %.3g",
+                     seen->replaced_at, seen->replaced, seen->by);
+        mg_audit_look(
+            a, "batch_first, or a transpose of batch and time; batch statistics; a capacity or a scale that rows "
+               "share; a reshape that mixes the two axes");
+        if (mg_audit_is_rounding(a, seen->by)) {
+            mg_audit_add(a, ", no more than rounding");
+            mg_audit_look(a, "products whose shape depends on all rows, as in expert routing: they move last bits, and "
+                             "are harmless. In float64 they shrink; what rows really share does not");
         }
     } else if (seen->permuted >= 0 || seen->alone >= 0) {
         int row = seen->permuted >= 0 ? seen->permuted : seen->alone;
-        audit_say(a, MG_AUDIT_FAIL, "row %d %s differs by up to %.3g; %.3g is allowed", row,
-                  seen->permuted >= 0 ? "in another place of the batch" : "on its own", seen->apart, seen->limit);
-        audit_look(a, "anything that depends on the number or the order of the rows");
+        mg_audit_say(a, MG_AUDIT_FAIL, "row %d %s differs by up to %.3g; %.3g is allowed", row,
+                     seen->permuted >= 0 ? "in another place of the batch" : "on its own", seen->apart, seen->limit);
+        mg_audit_look(a, "anything that depends on the number or the order of the rows");
     } else {
-        audit_say(a, MG_AUDIT_PASS,
-                  "no bit of any of %d rows depends on the others; in another place and on its own a row differs by at "
-                  "most %.2g (%.2g is allowed)",
-                  B, seen->apart, seen->limit);
+        mg_audit_say(
+            a, MG_AUDIT_PASS,
+            "no bit of any of %d rows depends on the others; in another place and on its own a row differs by at "
+            "most %.2g (%.2g is allowed)",
+            B, seen->apart, seen->limit);
         return;
     }
-    audit_finding(a)->largest = fmax(seen->by, seen->apart);
-    audit_add(a, ". From here on the audit asks for one row at a time");
+    mg_audit_probe_finding(a)->largest = fmax(seen->by, seen->apart);
+    mg_audit_add(a, ". From here on the audit asks for one row at a time");
     a->rows = a->sequences = 1;
 }
 
-void audit_rows(audit *a) {
+void mg_audit_rows(audit *a) {
     int B = few_rows(a), n = a->full;
     int *ids = rows_of(a, 0, B, n);
     int64_t size = (int64_t)B * n * a->n_columns;
-    double *plain = audit_doubles(a, size);
-    mg_audit_batch batch = audit_batch(a, B, n, ids);
+    double *plain = mg_audit_doubles(a, size);
+    mg_audit_batch batch = mg_audit_probe_batch(a, B, n, ids);
     rows_seen seen = {.replaced = -1, .permuted = -1, .alone = -1};
-    if (!audit_logits(a, &batch, plain)) return;
-    seen.limit = audit_limit(a, size, plain);
+    if (!mg_audit_logits(a, &batch, plain)) return;
+    seen.limit = mg_audit_limit(a, size, plain);
     if (replace_others(a, B, ids, plain, &seen) && move_rows(a, B, ids, plain, &seen)) judge_rows(a, B, &seen);
 }
 
-long audit_rows_calls(const audit *a) {
+long mg_audit_rows_calls(const audit *a) {
     (void)a;
     return 1 + MOST_ROWS + 3;
 }

@@ -42,49 +42,51 @@ static void read_moves(packed *p) {
 }
 
 static bool replace_each(audit *a, packed *p) {
-    int n = p->n, *ids = audit_sequence(a, 0, n), *others = audit_others(a, ids, n);
-    int *rows = audit_ints(a, (int64_t)n * n);
-    for (int j = 0; j < n; j++) audit_splice(n, ids, others, j, j + 1, rows + (int64_t)j * n);
-    mg_audit_batch like = audit_batch(a, 1, n, NULL);
+    int n = p->n, *ids = mg_audit_sequence(a, 0, n), *others = mg_audit_others(a, ids, n);
+    int *rows = mg_audit_ints(a, (int64_t)n * n);
+    for (int j = 0; j < n; j++) mg_audit_splice(n, ids, others, j, j + 1, rows + (int64_t)j * n);
+    mg_audit_batch like = mg_audit_probe_batch(a, 1, n, NULL);
     like.segments = p->segments;
-    return audit_moves(a, &like, ids, n, rows, p->moved);
+    return mg_audit_moves(a, &like, ids, n, rows, p->moved);
 }
 
 static void judge(audit *a, const packed *p) {
     if (p->query >= 0) {
         bool same = p->segments[p->query] == p->segments[p->key];
-        audit_say(a, MG_AUDIT_FAIL, "position %d, in document %d, moves with token %d, in document %d, by up to %.3g",
-                  p->query, p->segments[p->query], p->key, p->segments[p->key], p->largest);
-        audit_pair(a, p->query, p->key, p->largest);
-        audit_look(a, same
-                          ? "the causal mask where segments are given: the two masks combine by AND"
-                          : "the mask of documents: made from the segments, passed on, combined with the causal one by "
-                            "AND; and convolutions or states that run on over the border");
+        mg_audit_say(a, MG_AUDIT_FAIL,
+                     "position %d, in document %d, moves with token %d, in document %d, by up to %.3g", p->query,
+                     p->segments[p->query], p->key, p->segments[p->key], p->largest);
+        mg_audit_pair(a, p->query, p->key, p->largest);
+        mg_audit_look(
+            a, same ? "the causal mask where segments are given: the two masks combine by AND"
+                    : "the mask of documents: made from the segments, passed on, combined with the causal one by "
+                      "AND; and convolutions or states that run on over the border");
     } else if (a->noise > 0)
-        audit_say(a, MG_AUDIT_INCONCLUSIVE, "nothing above %d times the noise moves between documents",
-                  AUDIT_NOISE_MULTIPLE);
+        mg_audit_say(a, MG_AUDIT_INCONCLUSIVE, "nothing above %d times the noise moves between documents",
+                     AUDIT_NOISE_MULTIPLE);
     else if (p->silent >= 0)
-        audit_say(a, MG_AUDIT_INCONCLUSIVE,
-                  "no document moves another, but no earlier token moves position %d of its own either", p->silent);
+        mg_audit_say(a, MG_AUDIT_INCONCLUSIVE,
+                     "no document moves another, but no earlier token moves position %d of its own either", p->silent);
     else
-        audit_say(a, MG_AUDIT_PASS, "%d documents in %d tokens: no token moves a bit of another document's positions",
-                  p->documents, p->n);
+        mg_audit_say(a, MG_AUDIT_PASS,
+                     "%d documents in %d tokens: no token moves a bit of another document's positions", p->documents,
+                     p->n);
 }
 
-void audit_segments(audit *a) {
+void mg_audit_segments(audit *a) {
     if (a->full < 2 || a->n_letters < 2) {
-        audit_say(a, MG_AUDIT_INCONCLUSIVE, "two documents take two tokens, and a vocabulary of two");
+        mg_audit_say(a, MG_AUDIT_INCONCLUSIVE, "two documents take two tokens, and a vocabulary of two");
         return;
     }
-    packed p = {.n = a->full, .segments = audit_ints(a, a->full)};
+    packed p = {.n = a->full, .segments = mg_audit_ints(a, a->full)};
     p.documents = p.n < MOST_DOCUMENTS ? p.n : MOST_DOCUMENTS;
-    p.moved = audit_doubles(a, (int64_t)p.n * p.n);
+    p.moved = mg_audit_doubles(a, (int64_t)p.n * p.n);
     for (int t = 0; t < p.n; t++) p.segments[t] = (int)((int64_t)t * p.documents / p.n);
     if (!replace_each(a, &p)) return;
     read_moves(&p);
     judge(a, &p);
 }
 
-long audit_segments_calls(const audit *a) {
-    return audit_moves_calls(a->full, a->rows);
+long mg_audit_segments_calls(const audit *a) {
+    return mg_audit_moves_calls(a->full, a->rows);
 }

@@ -51,23 +51,23 @@ static double cross_entropy(int V, int n, int T, const double *logits, const int
 
 static bool score_input(audit *a, int input, int T, const int *ids, double *logits, double *by) {
     int V = a->model->vocab, n = input == WHOLE ? T : T - 1;
-    mg_audit_batch batch = audit_batch(a, 1, n, ids);
+    mg_audit_batch batch = mg_audit_probe_batch(a, 1, n, ids);
     batch.n_columns = V;
     batch.columns = NULL;
-    if (!audit_logits(a, &batch, logits)) return false;
+    if (!mg_audit_logits(a, &batch, logits)) return false;
     for (int k = 0; k < AHEADS; k++) by[k] = cross_entropy(V, n, T, logits, ids, LEAST + k, false);
     by[ROLLED] = input == WHOLE ? cross_entropy(V, n, T, logits, ids, 1, true) : (double)NAN;
     return true;
 }
 
 static bool score(audit *a, int T, scores *s) {
-    double *logits = audit_doubles(a, (int64_t)T * a->model->vocab);
+    double *logits = mg_audit_doubles(a, (int64_t)T * a->model->vocab);
     for (int n = 0; n < SEQUENCES; n++) {
-        int *ids = audit_sequence(a, n, T);
+        int *ids = mg_audit_sequence(a, n, T);
         for (int input = 0; input < INPUTS; input++)
             if (!score_input(a, input, T, ids, logits, s->by[input][n])) return false;
-        if (!audit_loss(a, ids, T, &s->loss[n])) return false;
-        s->limit[n] = audit_limit(a, 1, &s->loss[n]);
+        if (!mg_audit_loss(a, ids, T, &s->loss[n])) return false;
+        s->limit[n] = mg_audit_limit(a, 1, &s->loss[n]);
     }
     return true;
 }
@@ -99,14 +99,15 @@ static double multiple_of(const scores *s, int rule) {
 }
 
 static void list_rules(audit *a, const scores *s) {
-    audit_add(a, ". Its loss is %.4f; the cross-entropies of the tokens %d to %d ahead are", s->loss[0], LEAST, MOST);
-    for (int k = 0; k < AHEADS; k++) audit_add(a, "%s %.4f", k ? "," : "", s->by[WHOLE][0][k]);
+    mg_audit_add(a, ". Its loss is %.4f; the cross-entropies of the tokens %d to %d ahead are", s->loss[0], LEAST,
+                 MOST);
+    for (int k = 0; k < AHEADS; k++) mg_audit_add(a, "%s %.4f", k ? "," : "", s->by[WHOLE][0][k]);
 }
 
 static void judge_rule(audit *a, const scores *s, int rule) {
     int ahead = rule == ROLLED ? 1 : LEAST + rule;
     if (ahead == 1 && rule != ROLLED) {
-        audit_say(a, MG_AUDIT_PASS, "the loss %.4f is the cross-entropy of the token 1 ahead", s->loss[0]);
+        mg_audit_say(a, MG_AUDIT_PASS, "the loss %.4f is the cross-entropy of the token 1 ahead", s->loss[0]);
         return;
     }
     const char *what = rule == ROLLED ? "the targets were rolled: the last position is scored against the first token"
@@ -114,13 +115,13 @@ static void judge_rule(audit *a, const scores *s, int rule) {
                        : ahead == 2   ? "the targets are shifted twice"
                        : ahead < 0    ? "the targets are shifted the wrong way"
                                       : "the targets are shifted three times";
-    audit_say(a, MG_AUDIT_FAIL, "the loss %.4f is the cross-entropy of the token %d ahead: %s", s->loss[0], ahead,
-              what);
+    mg_audit_say(a, MG_AUDIT_FAIL, "the loss %.4f is the cross-entropy of the token %d ahead: %s", s->loss[0], ahead,
+                 what);
     list_rules(a, s);
-    audit_pair(a, ahead < 0 ? -ahead : 0, ahead < 0 ? 0 : ahead, 0);
-    audit_look(a,
-               "where labels are made of ids: exactly one place may shift, either the data or the loss, and what was "
-               "shifted out at the end is dropped or ignored");
+    mg_audit_pair(a, ahead < 0 ? -ahead : 0, ahead < 0 ? 0 : ahead, 0);
+    mg_audit_look(
+        a, "where labels are made of ids: exactly one place may shift, either the data or the loss, and what was "
+           "shifted out at the end is dropped or ignored");
 }
 
 /* The rule that fits best, and whether it is the only one: the others do not fit, or do so far worse. */
@@ -150,20 +151,20 @@ static void judge_multiple(audit *a, const scores *s) {
         }
     if (count == 1) {
         judge_rule(a, s, rule);
-        audit_add(a, ", times %.5g: a loss in bits, a sum, or a weight", multiple_of(s, rule));
+        mg_audit_add(a, ", times %.5g: a loss in bits, a sum, or a weight", multiple_of(s, rule));
         return;
     }
-    audit_say(a, MG_AUDIT_INCONCLUSIVE, "the loss is that of no token from %d to %d ahead", LEAST, MOST);
+    mg_audit_say(a, MG_AUDIT_INCONCLUSIVE, "the loss is that of no token from %d to %d ahead", LEAST, MOST);
     list_rules(a, s);
-    audit_look(a, "label smoothing, auxiliary terms, ignored positions or another reduction: offer the plain mean "
-                  "cross-entropy in nats to have its targets checked");
+    mg_audit_look(a, "label smoothing, auxiliary terms, ignored positions or another reduction: offer the plain mean "
+                     "cross-entropy in nats to have its targets checked");
 }
 
-void audit_shift(audit *a) {
+void mg_audit_shift(audit *a) {
     int T = a->T < MOST_TOKENS ? a->T : MOST_TOKENS;
     while (T > 2 && (int64_t)T * a->model->vocab > MOST_LOGITS) T /= 2;
     if (T < 2) {
-        audit_say(a, MG_AUDIT_INCONCLUSIVE, "a sequence of one token has no target");
+        mg_audit_say(a, MG_AUDIT_INCONCLUSIVE, "a sequence of one token has no target");
         return;
     }
     scores s;
@@ -173,13 +174,14 @@ void audit_shift(audit *a) {
     if (!fits) judge_multiple(a, &s);
     if (fits && alone) judge_rule(a, &s, rule);
     if (fits && !alone) {
-        audit_say(a, MG_AUDIT_INCONCLUSIVE, "several rules give this loss: the predictions are too much alike to tell");
+        mg_audit_say(a, MG_AUDIT_INCONCLUSIVE,
+                     "several rules give this loss: the predictions are too much alike to tell");
         list_rules(a, &s);
-        audit_look(a, "weights that are 0, or a context of too few tokens");
+        mg_audit_look(a, "weights that are 0, or a context of too few tokens");
     }
 }
 
-long audit_shift_calls(const audit *a) {
+long mg_audit_shift_calls(const audit *a) {
     (void)a;
     return (1 + INPUTS) * SEQUENCES;
 }
