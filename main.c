@@ -94,7 +94,7 @@ static void print_commands(FILE *out) {
     }
     mg_print_wrapped(out, mg_columns(out), "", "",
                      "\n`maskgrad COMMAND --help` lists a command's options.\n\nExit status: 0 done, 1 a check or "
-                     "the work failed, 2 usage error, 3 undecided (lab), 130 interrupted.");
+                     "the work failed, 2 usage error, 3 undecided (lab, audit), 130 interrupted.");
 }
 
 int main(int argc, char **argv) {

@@ -27,7 +27,7 @@ static const char *conclusion(const mg_audit *audit, char *text, size_t size) {
         break;
     }
     default:
-        snprintf(text, size, "Nothing fails, but `%s` is inconclusive: the model is not acquitted.",
+        snprintf(text, size, "No probe fails, but `%s` is inconclusive: the model is not acquitted.",
                  mg_audit_probe_name(first));
     }
     return text;
