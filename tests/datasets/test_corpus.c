@@ -380,7 +380,7 @@ static void a_first_line_may_be_long(void **state) {
     (void)state;
     enum { N = 400000 };
     char *text = mg_alloc(N, 1, "a test", NULL);
-    for (int i = 0; i < N; i++) text[i] = i % 2 ? ',' : (char)('0' + i / 2 % 10);
+    for (int i = 0; i < N; i++) text[i] = (char)(i % 2 ? ',' : '0' + i / 2 % 10);
     clock_t before = clock();
     mg_corpus *c;
     assert_int_equal(load_bytes(&c, mg_data_defaults(), text, N), MG_OK);
