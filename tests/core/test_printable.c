@@ -110,7 +110,7 @@ static void a_long_error_is_cut_between_characters(void **state) {
     char name[4 * sizeof error.message];
     for (size_t shift = 0; shift < 4; shift++) {
         memset(name, 'a', shift);
-        for (size_t i = shift; i + 3 <= sizeof name; i += 3) memcpy(name + i, "日", 4);
+        for (size_t i = shift; i + 4 <= sizeof name; i += 3) memcpy(name + i, "日", 4);
         mg_error_set(&error, MG_ERR_IO, "%s", name);
         size_t length = strlen(error.message);
         assert_true(length > sizeof error.message - 8);
