@@ -51,7 +51,7 @@ static void set_nonblocking(int fd) {
 
 mg_status audit_pipe_start(audit_pipe *p, char *const *argv, mg_error *error) {
     int in[2] = {-1, -1}, out[2] = {-1, -1};
-    signal(SIGPIPE, SIG_IGN); /* a program that is gone is told by errno */
+    signal(SIGPIPE, SIG_IGN); /* errno says that a program is gone */
     p->to = p->from = -1;
     int failed = pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC) ? errno : 0;
     if (!failed) failed = spawn(&p->pid, argv, in[0], out[1]);

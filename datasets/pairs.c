@@ -16,7 +16,7 @@ struct mg_pairs {
     size_t size, used; /* size is a power of two, at least twice as large as used */
 };
 
-/* The slot of a pair, or the free one where it belongs. */
+/* The slot of a pair, or the free slot for it. */
 static slot *find(slot *slots, size_t size, int first, int second) {
     uint64_t key = (uint64_t)(uint32_t)first << 32 | (uint32_t)second;
     size_t i = (size_t)(key * 0x9E3779B97F4A7C15u >> 32); /* the golden ratio's: section 6.4 */

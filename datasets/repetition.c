@@ -24,7 +24,7 @@ static uint64_t hash_of(const int *window, ptrdiff_t length) {
     return hash;
 }
 
-/* The slot of a window, or the free one where it belongs. */
+/* The slot of a window, or the free slot for it. */
 static slot *find(slot *slots, uint64_t hash, const int *window, ptrdiff_t length) {
     for (size_t i = (size_t)(hash >> 40);; i++) {
         slot *s = &slots[i % SLOTS];

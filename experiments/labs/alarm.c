@@ -175,7 +175,7 @@ static double mean(const double *x, int64_t end, int64_t most) {
     for (int64_t i = begin; i < end; i++) sum += x[i];
     return sum / (double)(end - begin);
 }
-enum { FEW = 20 }; /* steps whose mean stands for a moment of a curve */
+enum { FEW = 20 }; /* steps averaged into one point of a curve */
 
 static double loss_at_alarm(const watched *r) {
     return accused(r) ? mean(r->loss, r->at_end.raised_at + 1, FEW) : NAN;
