@@ -158,12 +158,12 @@ class Verdicts(dict):
 
 
 def audit(logits, vocab, context, *, maskgrad=None, timeout=None, ids=None, seed=None, length=None, full=None, cuts=None,
-          sequences=None, out_dir=None, **offers):
+          sequences=None, values=None, out_dir=None, **offers):
     """Audit a model that runs in this process. Starts maskgrad (the argument, the environment's MASKGRAD, or from PATH). The other
     arguments are the flags of `maskgrad audit`; `ids` is a list. RuntimeError if the audit could not be done."""
     command = [maskgrad or os.environ.get("MASKGRAD", "maskgrad"), "audit", "--stdio"]
     flags = {"timeout": timeout, "seed": seed, "length": length, "full": full, "cuts": cuts, "sequences": sequences,
-             "out-dir": out_dir, "ids": ",".join(str(int(i)) for i in ids) if ids is not None else None}
+             "values": values, "out-dir": out_dir, "ids": ",".join(str(int(i)) for i in ids) if ids is not None else None}
     command += [f"--{name}={value}" for name, value in flags.items() if value is not None]
     model = _Model(logits, vocab, context, **offers)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

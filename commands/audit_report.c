@@ -121,6 +121,8 @@ char *audit_report_json(const audit_about *about, const mg_audit *audit) {
     json_object_set_new(root, "noise", real_or_null(audit->noise));
     json_object_set_new(root, "pairs", json_integer(audit->pairs));
     json_object_set_new(root, "pairs_looked_at", json_integer(audit->looked_at));
+    json_object_set_new(root, "tokens", json_integer(audit->tokens));
+    json_object_set_new(root, "values_tried", json_integer(audit->values_tried));
     json_object_set_new(root, "reach", json_integer(audit->influence.reach));
     json_object_set_new(root, "pattern", json_string(audit->influence.pattern));
     for (mg_audit_probe p = 0; p < MG_AUDIT_N_PROBES; p++) json_array_append_new(findings, finding_object(audit, p));

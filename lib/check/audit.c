@@ -62,6 +62,8 @@ static bool is_offered(const audit *a, mg_audit_probe probe) {
 
 /* ---- Setting up ---- */
 
+enum { MOST_VALUES = 4096 };
+
 static int smaller(int a, int b) {
     return a < b ? a : b;
 }
@@ -93,6 +95,9 @@ static mg_status check_sizes(const mg_audit_model *m, const mg_audit_options *o,
     if (o->full < 1 || o->full > 4096)
         return mg_error_set(error, MG_ERR_INPUT, "every pair was asked for up to %d tokens; 1 to 4096 are possible",
                             o->full);
+    if (o->values < 0 || o->values > MOST_VALUES)
+        return mg_error_set(error, MG_ERR_INPUT, "%d values of each token were asked for; 1 to %d are possible",
+                            o->values, MOST_VALUES);
     if (o->cuts < 1 || o->sequences < 1 || o->sequences > 1000)
         return mg_error_set(error, MG_ERR_INPUT, "%d cuts and %d sequences; at least 1 of each, at most 1000 sequences",
                             o->cuts, o->sequences);
@@ -133,10 +138,12 @@ static int insert(int *sorted, int n, int value) {
 /* Of a large vocabulary 64 tokens: sequences are made of them and only their logits are looked at, so that a model
  * which copies its label into that label's logit is seen. */
 static void choose_columns(audit *a) {
-    int V = a->model->vocab, n = 0, most = smaller(V, AUDIT_COLUMNS);
+    int V = a->model->vocab, n = 0, most = V <= AUDIT_SMALL && a->T <= 4096 ? V : smaller(V, AUDIT_COLUMNS);
     int *letters = mg_audit_ints(a, most), *columns = mg_audit_ints(a, most + a->options.n_ids);
-    if (V <= AUDIT_COLUMNS)
+    if (most == V)
         for (; n < V; n++) letters[n] = n;
+    n = insert(letters, n, 0); /* both ends of the vocabulary, where special tokens are */
+    n = insert(letters, n, V - 1);
     mg_rng rng = {a->options.seed, MG_STREAM_LAB, 0};
     for (uint64_t draw = 0; n < most; draw++) n = insert(letters, n, (int)mg_rng_below(rng, draw, (uint64_t)V));
     a->letters = letters;
@@ -152,6 +159,7 @@ static void choose_columns(audit *a) {
 
 static long calls_with(audit a, bool one_row) {
     if (one_row) a.rows = a.sequences = 1;
+    a.one_value = one_row;
     long calls = 0;
     for (mg_audit_probe p = 0; p < MG_AUDIT_N_PROBES; p++) {
         bool measures = p == MG_AUDIT_CONTROL && !is_offered(&a, MG_AUDIT_MASK);

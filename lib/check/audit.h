@@ -85,6 +85,7 @@ typedef struct mg_audit_options {
     int full;       /* every cut and every single token up to this length; 0: 64 */
     int cuts;       /* beyond it, at least this many cuts; 0: 40 */
     int sequences;  /* random ones; 0: 2 */
+    int values;     /* other values of each token to try; 0: all of a small vocabulary, 5 of a large one */
     unsigned skip;  /* probes to leave out: bits 1 << mg_audit_probe */
     /* Called before each call of the model; planned is an upper bound. Returns false to stop: the current probe and
      * those after it stay inconclusive. NULL: none. */
@@ -113,6 +114,8 @@ typedef struct mg_audit {
     double noise;           /* the largest difference between two equal calls */
     mg_influence influence; /* of `map` */
     double *map;            /* (full, full): the largest change of prediction i when only token j changes */
+    int tokens;             /* of the vocabulary that the sequences have */
+    int values_tried;       /* of the vocab − 1 other tokens that could stand in each place, in one sequence */
     int64_t pairs,
         looked_at;       /* (prediction, later token) in a sequence of `length`, and those of them that were tested */
     long calls, planned; /* of the model; calls is never more than planned */

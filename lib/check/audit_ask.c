@@ -87,6 +87,9 @@ mg_audit_batch mg_audit_probe_batch(const audit *a, int rows, int length, const 
 
 /* ---- Sequences ---- */
 
+/* Steps of the random stream. */
+enum { OTHERS = 1, DEALS = 1 << 24 };
+
 int *mg_audit_ints(audit *a, int64_t n) {
     return mg_arena_alloc(a->arena, (size_t)n, sizeof(int), "an audit's token ids");
 }
@@ -95,14 +98,27 @@ double *mg_audit_doubles(audit *a, int64_t n) {
     return mg_arena_alloc(a->arena, (size_t)n, sizeof(double), "an audit's logits");
 }
 
-static int letter(const audit *a, uint32_t stream, uint64_t index) {
-    mg_rng rng = {a->options.seed, MG_STREAM_LAB, stream};
-    return a->letters[mg_rng_below(rng, index, (uint64_t)a->n_letters)];
+/* The letters in a random order (Fisher and Yates). */
+static void shuffle(const audit *a, uint32_t deal, int *letters) {
+    mg_rng rng = {a->options.seed, MG_STREAM_LAB, DEALS + deal};
+    memcpy(letters, a->letters, (size_t)a->n_letters * sizeof *letters);
+    for (int i = a->n_letters - 1; i > 0; i--) {
+        int j = (int)mg_rng_below(rng, (uint64_t)i, (uint64_t)i + 1), kept = letters[i];
+        letters[i] = letters[j];
+        letters[j] = kept;
+    }
 }
 
+/* Sequences are dealt like cards, all letters before any comes again: a leak may depend on the token that sees. */
 int *mg_audit_sequence(audit *a, int which, int length) {
-    int *ids = mg_audit_ints(a, length);
-    for (int t = 0; t < length; t++) ids[t] = letter(a, (uint32_t)(which + 2), (uint64_t)t);
+    int *ids = mg_audit_ints(a, length), L = a->n_letters;
+    mg_arena_mark mark = mg_arena_here(a->arena);
+    int *letters = mg_audit_ints(a, L);
+    for (int64_t t = 0, first = (int64_t)(which == AUDIT_USERS ? 1 << 10 : which) * a->T; t < length; t++) {
+        if (t == 0 || (first + t) % L == 0) shuffle(a, (uint32_t)((first + t) / L), letters);
+        ids[t] = letters[(first + t) % L];
+    }
+    mg_arena_rewind(a->arena, mark);
     if (which == AUDIT_USERS)
         memcpy(ids, a->options.ids, (size_t)(a->options.n_ids < length ? a->options.n_ids : length) * sizeof *ids);
     return ids;
@@ -110,7 +126,7 @@ int *mg_audit_sequence(audit *a, int which, int length) {
 
 int *mg_audit_others(audit *a, const int *ids, int length) {
     int *others = mg_audit_ints(a, length);
-    mg_rng rng = {a->options.seed, MG_STREAM_LAB, 1};
+    mg_rng rng = {a->options.seed, MG_STREAM_LAB, OTHERS};
     for (int t = 0; t < length; t++) {
         int at = 0;
         while (at < a->n_letters - 1 && a->letters[at] != ids[t]) at++;

@@ -6,23 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the cuts of one path showed. */
-typedef struct cuts_seen {
-    int query, cut; /* the earliest prediction that moves when the tokens from `cut` on are replaced; −1: none */
-    double largest; /* change of any prediction before its cut */
-} cuts_seen;
-
-static void see_cut(cuts_seen *seen, int cut, const double *moved) {
-    for (int i = 0; i < cut; i++) {
-        if (moved[i] == 0) continue;
-        if (seen->query < 0 || i < seen->query || (i == seen->query && cut < seen->cut)) {
-            seen->query = i;
-            seen->cut = cut;
-        }
-        seen->largest = fmax(seen->largest, moved[i]);
-    }
-}
-
 /* ---- Up to `full`: every single token, and every cut ---- */
 
 /* Rows 0 … n−1 replace only token r, rows n … 2n−3 all tokens from r−n+1 on. The last cut is the last token. */
@@ -37,15 +20,36 @@ static void write_full_rows(int n, const int *ids, const int *others, int *rows)
     }
 }
 
-/* Sees every pair of one sequence; a prediction that only moves with several tokens together is only in `seen`. */
-static bool see_full(audit *a, const mg_audit_batch *like, const int *ids, const int *others, cuts_seen *seen) {
+void mg_audit_see_token(audit *a, int j, const int *ids, const int *row, const double *moved, bool counts,
+                        audit_leak *seen) {
+    int n = a->full;
+    double *map = a->result->map;
+    for (int i = 0; i < n; i++) {
+        map[(int64_t)i * n + j] = fmax(map[(int64_t)i * n + j], moved[i]);
+        if (counts) a->moved_by[(int64_t)i * n + j] += moved[i] > 0;
+    }
+    mg_audit_see_cut(seen, n, j, ids, row, moved);
+}
+
+/* What single tokens showed, and what cuts: a prediction may only move with several tokens together. */
+typedef struct leaks {
+    audit_leak token, cut;
+} leaks;
+
+static bool see_full(audit *a, const mg_audit_batch *like, const int *ids, const int *others, bool counts,
+                     leaks *seen) {
     int n = a->full, *rows = mg_audit_ints(a, (int64_t)full_rows(n) * n);
-    double *moved = mg_audit_doubles(a, (int64_t)full_rows(n) * n), *map = a->result->map;
+    double *moved = mg_audit_doubles(a, (int64_t)full_rows(n) * n);
     write_full_rows(n, ids, others, rows);
     if (!mg_audit_moves(a, like, ids, full_rows(n), rows, moved)) return false;
-    for (int j = 0; j < n; j++)
-        for (int i = 0; i < n; i++) map[(int64_t)i * n + j] = fmax(map[(int64_t)i * n + j], moved[(int64_t)j * n + i]);
-    for (int r = n; r < full_rows(n); r++) see_cut(seen, r - n + 1, moved + (int64_t)r * n);
+    for (int r = 0; r < full_rows(n); r++) {
+        const int *row = rows + (int64_t)r * n;
+        const double *by = moved + (int64_t)r * n;
+        if (r < n)
+            mg_audit_see_token(a, r, ids, row, by, counts, &seen->token);
+        else
+            mg_audit_see_cut(&seen->cut, n, r - n + 1, ids, row, by);
+    }
     return true;
 }
 
@@ -113,23 +117,29 @@ static void see_silence(audit *a, int position, bool moved) {
     if (a->n_silent++ == 0) a->silent = position;
 }
 
-static bool see_far(audit *a, const int *ids, const int *others, cuts_seen *seen) {
-    int T = a->T, n_cuts, *cut = far_cuts(a, &n_cuts), n = n_cuts + AUDIT_CONTROLS;
+static int far_batch(const audit *a) {
+    int most = 2048 / a->T > 2 ? 2048 / a->T : 2;
+    return a->rows < most ? a->rows : most;
+}
+
+static bool see_far(audit *a, const int *ids, const int *others, audit_leak *seen) {
+    int T = a->T, n_cuts, *cut = far_cuts(a, &n_cuts), n = n_cuts + AUDIT_CONTROLS, kept = a->rows;
     int *rows = mg_audit_ints(a, (int64_t)n * T);
     double *moved = mg_audit_doubles(a, (int64_t)n * T);
     mg_audit_batch like = mg_audit_probe_batch(a, 1, T, NULL);
     write_far_rows(a, n_cuts, cut, ids, others, rows);
-    int kept = a->rows;
-    if (a->rows > 1) a->rows = 2048 / T > 2 ? 2048 / T : 2;
-    if (a->rows > kept) a->rows = kept;
+    a->rows = far_batch(a);
     bool done = mg_audit_moves(a, &like, ids, n, rows, moved);
     if (!done) return false;
-    for (int r = 0; r < n_cuts; r++) see_cut(seen, cut[r], moved + (int64_t)r * T);
+    for (int r = 0; r < n_cuts; r++)
+        mg_audit_see_cut(seen, T, cut[r], ids, rows + (int64_t)r * T, moved + (int64_t)r * T);
     for (int t = a->full; t < T; t++) see_silence(a, t, moved[(int64_t)(n_cuts + t % AUDIT_CONTROLS) * T + t] > 0);
     count_looked_at(a, n_cuts, cut);
     if (seen->query >= 0 && a->leak_query < 0) {
+        /* The nearest token may come before the cut, which was one of a few. */
+        audit_leak nearest = {.query = seen->query, .cut = seen->query + 1, .ids = seen->ids, .row = (int *)others};
         a->leak_query = seen->query;
-        done = mg_audit_find_key(a, &like, ids, others, seen->query, seen->query + 1, &a->leak_key);
+        done = mg_audit_find_key(a, &like, &nearest, &a->leak_key);
     }
     a->rows = kept;
     return done;
@@ -137,54 +147,58 @@ static bool see_far(audit *a, const int *ids, const int *others, cuts_seen *seen
 
 /* ---- Both ---- */
 
-/* The first pair of the map, or of what several tokens together move. */
-static bool find_first_pair(audit *a, const mg_audit_batch *like, int which, const cuts_seen *seen) {
-    int n = a->full;
-    mg_influence *found = &a->result->influence;
-    *found = mg_influence_read(n, a->result->map);
-    a->leak_query = (int)found->query;
-    a->leak_key = a->leak_cut = (int)found->key;
-    if (seen->query < 0 || (found->query >= 0 && found->query <= seen->query)) return true;
-    int *ids = mg_audit_sequence(a, which, n), *others = mg_audit_others(a, ids, n);
-    if (!mg_audit_find_key(a, like, ids, others, seen->query, seen->cut, &a->leak_key)) return false;
-    a->leak_query = seen->query;
-    a->leak_cut = seen->cut;
-    a->result->map[(int64_t)a->leak_query * n + a->leak_key] = seen->largest;
-    *found = mg_influence_read(n, a->result->map);
+/* A leak that is not there when it is looked for again, or is there when nothing changes, is no leak but noise. */
+static bool confirm(audit *a, const mg_audit_batch *like, const audit_leak *leak) {
+    int n = a->full, *rows = mg_audit_ints(a, 2 * (int64_t)n);
+    double *moved = mg_audit_doubles(a, 2 * (int64_t)n);
+    mg_audit_splice(n, leak->ids, leak->row, leak->cut, a->leak_key + 1, rows);
+    mg_audit_splice(n, leak->ids, leak->row, 0, 0, rows + n);
+    if (!mg_audit_moves(a, like, leak->ids, 2, rows, moved)) return false;
+    a->confirmed = moved[leak->query] > 0 && moved[n + leak->query] == 0;
     return true;
 }
 
-static bool see_sequences(audit *a, const mg_audit_batch *like) {
-    int n = a->full, which_of_cut = 0;
-    cuts_seen seen = {.query = -1};
-    bool user = a->options.n_ids > 0;
-    for (int s = 0; s < a->sequences; s++) {
-        int which = user ? s - 1 : s, before = seen.query;
-        mg_arena_mark mark = mg_arena_here(a->arena);
-        int *ids = mg_audit_sequence(a, which, n), *others = mg_audit_others(a, ids, n);
-        bool done = see_full(a, like, ids, others, &seen);
-        mg_arena_rewind(a->arena, mark);
-        if (!done) return false;
-        if (seen.query != before) which_of_cut = which;
+/* The earliest prediction that moves, and the token that moves it: of single tokens, or of several together. */
+static bool find_first_pair(audit *a, const mg_audit_batch *like, const leaks *seen) {
+    int n = a->full;
+    mg_influence *found = &a->result->influence;
+    bool together = seen->cut.query >= 0 && (seen->token.query < 0 || seen->cut.query < seen->token.query);
+    const audit_leak *first = together ? &seen->cut : &seen->token;
+    *found = mg_influence_read(n, a->result->map);
+    a->confirmed = true;
+    if (first->query < 0) return true;
+    a->leak_query = first->query;
+    a->leak_key = first->cut;
+    if (together) {
+        if (!mg_audit_find_key(a, like, first, &a->leak_key)) return false;
+        a->result->map[(int64_t)a->leak_query * n + a->leak_key] = first->largest;
+        *found = mg_influence_read(n, a->result->map);
     }
-    return find_first_pair(a, like, which_of_cut, &seen);
+    return confirm(a, like, first);
 }
 
-/* A leak that is not there when it is looked for again, or is there when nothing changes, is no leak but noise. */
-static bool confirm(audit *a, const mg_audit_batch *like) {
-    int n = a->full, query = a->leak_query, key = a->leak_key;
-    a->confirmed = true;
-    if (query < 0 || key >= n || a->result->map[(int64_t)query * n + key] == 0) return true;
-    a->confirmed = false;
-    int *rows = mg_audit_ints(a, 2 * (int64_t)n);
-    double *moved = mg_audit_doubles(a, 2 * (int64_t)n);
-    for (int s = 0; s < a->sequences && !a->confirmed; s++) {
-        int *ids = mg_audit_sequence(a, a->options.n_ids > 0 ? s - 1 : s, n), *others = mg_audit_others(a, ids, n);
-        mg_audit_splice(n, ids, others, a->leak_cut, key + 1, rows);
-        mg_audit_splice(n, ids, others, 0, 0, rows + n);
-        if (!mg_audit_moves(a, like, ids, 2, rows, moved)) return false;
-        if (moved[n + query] > 0) return true;
-        a->confirmed = moved[query] > 0;
+/* How many of these tokens were not had before. */
+static int note_tokens(int n, const int *ids, bool *had) {
+    int count = 0;
+    for (int t = 0; t < n; t++) {
+        count += !had[ids[t]];
+        had[ids[t]] = true;
+    }
+    return count;
+}
+
+static bool see_sequences(audit *a, const mg_audit_batch *like, leaks *seen) {
+    int n = a->full, V = a->model->vocab;
+    bool user = a->options.n_ids > 0, *had = mg_arena_alloc(a->arena, (size_t)V, sizeof *had, "an audit's tokens");
+    memset(had, 0, (size_t)V * sizeof *had);
+    for (int s = 0; s < a->sequences; s++) {
+        mg_arena_mark mark = mg_arena_here(a->arena);
+        int *ids = mg_audit_sequence(a, user ? s - 1 : s, n), *others = mg_audit_others(a, ids, n);
+        a->result->tokens += note_tokens(n, ids, had);
+        bool done = see_full(a, like, ids, others, s == 0, seen);
+        if (done && s == 0) done = mg_audit_see_values(a, like, ids, others, &seen->token);
+        mg_arena_rewind(a->arena, mark);
+        if (!done) return false;
     }
     return true;
 }
@@ -193,20 +207,24 @@ static bool measure_once(audit *a) {
     int64_t T = a->T;
     int n = a->full;
     mg_audit_batch like = mg_audit_probe_batch(a, 1, n, NULL);
+    leaks seen = {mg_audit_no_leak(a, n), mg_audit_no_leak(a, n)};
+    a->moved_by = mg_audit_ints(a, (int64_t)n * n);
+    memset(a->moved_by, 0, (size_t)n * (size_t)n * sizeof *a->moved_by);
     a->result->pairs = a->result->looked_at = T * (T - 1) / 2;
-    if (!see_sequences(a, &like)) return false;
+    a->result->values_tried = mg_audit_values_tried(a);
+    if (!see_sequences(a, &like, &seen)) return false;
     for (int i = 1; i < n; i++) {
         double moved = 0;
         for (int j = 0; j < i; j++) moved = fmax(moved, a->result->map[(int64_t)i * n + j]);
         see_silence(a, i, moved > 0);
     }
-    if (T > n) {
-        cuts_seen seen = {.query = -1};
-        int *ids = mg_audit_sequence(a, a->options.n_ids > 0 ? AUDIT_USERS : 0, a->T);
-        if (!see_far(a, ids, mg_audit_others(a, ids, a->T), &seen)) return false;
-        a->result->influence.largest = fmax(a->result->influence.largest, seen.largest);
-    }
-    return confirm(a, &like);
+    if (!find_first_pair(a, &like, &seen)) return false;
+    if (T == n) return true;
+    audit_leak far = mg_audit_no_leak(a, a->T);
+    int *ids = mg_audit_sequence(a, a->options.n_ids > 0 ? AUDIT_USERS : 0, a->T);
+    if (!see_far(a, ids, mg_audit_others(a, ids, a->T), &far)) return false;
+    a->result->influence.largest = fmax(a->result->influence.largest, far.largest);
+    return true;
 }
 
 /* For the mask and its control together. What could not be measured for the one is not tried again for the other. */
@@ -219,14 +237,13 @@ static bool measure(audit *a) {
     return a->measured;
 }
 
-static long measure_calls(const audit *a) {
-    int rows = a->rows, n = a->full;
-    long calls = a->sequences * mg_audit_moves_calls(full_rows(n), rows) + mg_audit_find_key_calls(n, rows);
-    calls += a->sequences * mg_audit_moves_calls(2, rows);
-    if (a->T == n) return calls;
-    int far = 2048 / a->T > 2 ? 2048 / a->T : 2;
-    if (far > rows) far = rows;
-    return calls + mg_audit_moves_calls(n_far_cuts(a) + AUDIT_CONTROLS, far) + mg_audit_find_key_calls(a->T, far);
+static long measure_calls(audit a) {
+    int n = a.full;
+    long calls = a.sequences * mg_audit_moves_calls(full_rows(n), a.rows) + mg_audit_values_calls(&a) +
+                 mg_audit_find_key_calls(n, a.rows) + mg_audit_moves_calls(2, a.rows);
+    if (a.T == n) return calls;
+    a.rows = far_batch(&a);
+    return calls + mg_audit_moves_calls(n_far_cuts(&a) + AUDIT_CONTROLS, a.rows) + mg_audit_find_key_calls(a.T, a.rows);
 }
 
 /* ---- In training mode ---- */
@@ -246,15 +263,16 @@ static bool see_training(audit *a, training *seen) {
     if (!mg_audit_logits(a, &like, one) || !mg_audit_logits(a, &like, two)) return false;
     double quiet = a->noise;
     seen->noise = a->noise = fmax(quiet, mg_audit_difference(size, one, two));
-    cuts_seen cuts = {.query = -1};
+    audit_leak cuts = mg_audit_no_leak(a, n);
     int *rows = mg_audit_ints(a, (int64_t)n * n);
     double *moved = mg_audit_doubles(a, (int64_t)n * n);
     for (int c = 1; c < n; c++) mg_audit_splice(n, ids, others, c, n, rows + (int64_t)(c - 1) * n);
     bool done = mg_audit_moves(a, &like, ids, n - 1, rows, moved);
-    for (int c = 1; c < n && done; c++) see_cut(&cuts, c, moved + (int64_t)(c - 1) * n);
+    for (int c = 1; c < n && done; c++)
+        mg_audit_see_cut(&cuts, n, c, ids, rows + (int64_t)(c - 1) * n, moved + (int64_t)(c - 1) * n);
     seen->query = cuts.query;
     seen->largest = cuts.largest;
-    if (done && cuts.query >= 0) done = mg_audit_find_key(a, &like, ids, others, cuts.query, cuts.cut, &seen->key);
+    if (done && cuts.query >= 0) done = mg_audit_find_key(a, &like, &cuts, &seen->key);
     a->noise = quiet;
     return done;
 }
@@ -311,11 +329,31 @@ static void convict(audit *a) {
     double by = in_map ? a->result->map[(int64_t)a->leak_query * n + a->leak_key] : found->largest;
     mg_audit_say(a, MG_AUDIT_FAIL, "position %d moves with token %d, which comes later, by %.3g", a->leak_query,
                  a->leak_key, by);
-    if (in_map)
-        mg_audit_add(a, ": %s (%td pairs, the largest change %.3g)", found->pattern, found->pairs, found->largest);
+    if (in_map) {
+        int moving = a->moved_by[(int64_t)a->leak_query * n + a->leak_key], tried = mg_audit_values_tried(a);
+        if (moving > 0 && moving < tried) mg_audit_add(a, " (by %d of %d other tokens there)", moving, tried);
+        mg_audit_add(a, ": %s (%s, the largest change %.3g)", found->pattern, mg_count(found->pairs, "pair").text,
+                     found->largest);
+    }
     if (mg_audit_is_rounding(a, found->largest)) mg_audit_add(a, ". It is no larger than rounding");
     mg_audit_pair(a, a->leak_query, a->leak_key, found->largest);
     mg_audit_look(a, where_to_look(a));
+}
+
+/* In which sequences, and with how many of the values that a token may have. */
+static void add_coverage(audit *a) {
+    int tried = mg_audit_values_tried(a), others = a->model->vocab - 1;
+    mg_audit_add(a, ", in %s with %d of the %d tokens", mg_count(a->sequences, "sequence").text, a->result->tokens,
+                 a->model->vocab);
+    mg_audit_add(a, a->sequences > 1 ? ", in one of them also with " : ", also with ");
+    if (tried == others)
+        mg_audit_add(a, "every other token (%d)", others);
+    else
+        mg_audit_add(a, "%d of the %d other tokens", tried, others);
+    if (a->T > a->full)
+        mg_audit_add(a, " in each of its first %d places", a->full);
+    else
+        mg_audit_add(a, " in each place");
 }
 
 static void acquit(audit *a) {
@@ -326,9 +364,9 @@ static void acquit(audit *a) {
                  (long long)r->pairs);
     else
         snprintf(of, sizeof of, "%s", mg_count(r->pairs, "pair").text);
-    const char *moves = a->noise > 0 ? "moves by more than the noise allows to see" : "moves a bit";
-    mg_audit_say(a, MG_AUDIT_PASS, "none of %s of a prediction and a later token %s, in %s", of, moves,
-                 mg_count(a->sequences, "sequence").text);
+    mg_audit_say(a, MG_AUDIT_PASS, "none of %s of a prediction and a later token %s", of,
+                 a->noise > 0 ? "moves by more than the noise allows to see" : "moves a bit");
+    add_coverage(a);
     if (a->noise > 0) {
         mg_audit_probe_finding(a)->verdict = MG_AUDIT_INCONCLUSIVE;
         mg_audit_add(a, ": a leak below %d times the noise of %.3g stays unseen", AUDIT_NOISE_MULTIPLE, a->noise);
@@ -365,7 +403,7 @@ void mg_audit_mask(audit *a) {
 }
 
 long mg_audit_mask_calls(const audit *a) {
-    long calls = measure_calls(a);
+    long calls = measure_calls(*a);
     if (a->model->can_train)
         calls += 2 + mg_audit_moves_calls(a->full - 1, a->rows) + mg_audit_find_key_calls(a->full, a->rows);
     return calls;

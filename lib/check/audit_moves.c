@@ -1,6 +1,7 @@
 /* Who moves whom: a row of a batch against the same row of a batch of the same shape. */
 #include "audit_private.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Rows that are probed at once to find a token: each round leaves a ninth. */
@@ -59,11 +60,26 @@ void mg_audit_splice(int length, const int *ids, const int *others, int from, in
     for (int t = 0; t < length; t++) row[t] = t >= from && t < to ? others[t] : ids[t];
 }
 
+audit_leak mg_audit_no_leak(audit *a, int length) {
+    return (audit_leak){.query = -1, .cut = -1, .ids = mg_audit_ints(a, length), .row = mg_audit_ints(a, length)};
+}
+
+void mg_audit_see_cut(audit_leak *seen, int length, int cut, const int *ids, const int *row, const double *moved) {
+    for (int i = 0; i < cut; i++) {
+        if (moved[i] == 0) continue;
+        seen->largest = fmax(seen->largest, moved[i]);
+        if (seen->query >= 0 && (i > seen->query || (i == seen->query && cut >= seen->cut))) continue;
+        seen->query = i;
+        seen->cut = cut;
+        memcpy(seen->ids, ids, (size_t)length * sizeof *ids);
+        memcpy(seen->row, row, (size_t)length * sizeof *row);
+    }
+}
+
 /* The smallest end such that replacing [cut, end) moves the query: the token before it does. In (low, high], where low
  * does not move it and high does. */
-bool mg_audit_find_key(audit *a, const mg_audit_batch *like, const int *ids, const int *others, int query, int cut,
-                       int *key) {
-    int T = like->length, low = cut, high = T;
+bool mg_audit_find_key(audit *a, const mg_audit_batch *like, const audit_leak *leak, int *key) {
+    int T = like->length, low = leak->cut, high = T;
     mg_arena_mark mark = mg_arena_here(a->arena);
     int *rows = mg_audit_ints(a, (int64_t)PROBES * T), end[PROBES];
     double *moved = mg_audit_doubles(a, (int64_t)PROBES * T);
@@ -71,11 +87,11 @@ bool mg_audit_find_key(audit *a, const mg_audit_batch *like, const int *ids, con
     while (done && high - low > 1) {
         for (int p = 0; p < PROBES; p++) {
             end[p] = low + (int)((int64_t)(high - low) * (p + 1) / (PROBES + 1));
-            mg_audit_splice(T, ids, others, cut, end[p], rows + (int64_t)p * T);
+            mg_audit_splice(T, leak->ids, leak->row, leak->cut, end[p], rows + (int64_t)p * T);
         }
-        done = mg_audit_moves(a, like, ids, PROBES, rows, moved);
+        done = mg_audit_moves(a, like, leak->ids, PROBES, rows, moved);
         for (int p = 0; p < PROBES && done; p++) {
-            if (moved[(int64_t)p * T + query] > 0) {
+            if (moved[(int64_t)p * T + leak->query] > 0) {
                 high = end[p];
                 break;
             }

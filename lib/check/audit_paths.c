@@ -22,7 +22,7 @@ static bool too_short(audit *a) {
 
 enum { PREFIXES = 4 };
 
-/* 1, 2, half and all but one, each once; "1, 2, 12 and 23" in words. */
+/* 1, 2, half and all but one, each once; "1, 2, 12 and 23 tokens" in words. */
 static int prefix_lengths(int T, int lengths[PREFIXES], char *words, size_t size) {
     int wanted[PREFIXES] = {1, 2, T / 2, T - 1}, n = 0;
     for (int i = 0; i < PREFIXES; i++)
@@ -34,6 +34,7 @@ static int prefix_lengths(int T, int lengths[PREFIXES], char *words, size_t size
                                  : i == n - 1 ? " and "
                                               : ", ",
                                  lengths[i]);
+    snprintf(words + used, size - used, lengths[n - 1] == 1 ? " token" : " tokens");
     return n;
 }
 
@@ -62,8 +63,8 @@ void mg_audit_prefix(audit *a) {
                       "time, a mask cut from the wrong corner, a buffer that is reused");
         return;
     }
-    mg_audit_say(a, MG_AUDIT_PASS, "its first %s tokens alone agree with the whole of %d within %.2g (%.2g is allowed)",
-                 words, T, largest, limit);
+    mg_audit_say(a, MG_AUDIT_PASS, "its first %s alone %s with the whole of %d within %.2g (%.2g is allowed)", words,
+                 n == 1 ? "agrees" : "agree", T, largest, limit);
     mg_audit_probe_finding(a)->largest = largest;
 }
 

@@ -7,7 +7,8 @@
 #include "rng.h"
 
 enum {
-    AUDIT_COLUMNS = 64,        /* logits per position that are looked at, and tokens that sequences are made of */
+    AUDIT_COLUMNS = 64,        /* logits per position that are looked at, and tokens that sequences are made of, */
+    AUDIT_SMALL = 256,         /* unless the vocabulary is this small: then all of it */
     AUDIT_NOISE_MULTIPLE = 10, /* what is less than this many times the noise does not count */
     AUDIT_CONTROLS = 4         /* rows of the control beyond `full` */
 };
@@ -25,9 +26,10 @@ typedef struct audit {
     const int *columns, *letters;      /* columns is NULL where all of the vocabulary is asked for */
     double scale;                      /* the largest logit of the first answer */
     double noise;                      /* of the path that is being looked at */
+    bool one_value;                    /* per token is tried, since rows see each other */
     bool tried, measured, confirmed;   /* the map was asked for; it is there; its leak was seen twice */
     int leak_query, leak_key;          /* the first leak; -1: none */
-    int leak_cut;                      /* replacing all from here to the key shows it */
+    int *moved_by;                     /* (full, full): how many values of token j move prediction i; one sequence */
     int silent, n_silent, n_listening; /* positions that no earlier token moves: the first, how many, of how many */
 } audit;
 
@@ -70,16 +72,37 @@ int mg_audit_first_apart(const audit *a, int length, const double *x, const doub
 
 /* ---- Who moves whom (audit_moves.c) ---- */
 
+/* What replacing tokens from `cut` on showed: the earliest prediction before it that moved, with the smallest cut. */
+typedef struct audit_leak {
+    int query, cut; /* −1: none */
+    int *ids, *row; /* the sequence, and the one that moved it */
+    double largest; /* change of any prediction before its cut */
+} audit_leak;
+
+audit_leak mg_audit_no_leak(audit *a, int length);
+/* moved (length): what replacing `ids` by `row`, which differs from `cut` on, does to each position. */
+void mg_audit_see_cut(audit_leak *seen, int length, int cut, const int *ids, const int *row, const double *moved);
+
 /* moved (n, length): what replacing `ids` by row r of `rows` (n, length) does to each position. `like` says the path.
  */
 bool mg_audit_moves(audit *a, const mg_audit_batch *like, const int *ids, int n, const int *rows, double *moved);
 long mg_audit_moves_calls(int n, int rows);
 /* `ids`, with `others` on [from, to). */
 void mg_audit_splice(int length, const int *ids, const int *others, int from, int to, int *row);
-/* Replacing ids from `cut` on moves prediction `query`: the token that does. */
-bool mg_audit_find_key(audit *a, const mg_audit_batch *like, const int *ids, const int *others, int query, int cut,
-                       int *key);
+/* Of the tokens whose replacement together is the leak: the one that does it. */
+bool mg_audit_find_key(audit *a, const mg_audit_batch *like, const audit_leak *leak, int *key);
 long mg_audit_find_key_calls(int length, int rows);
+
+/* ---- Every single token (audit_mask.c), and other values of it (audit_values.c) ---- */
+
+/* `row` differs in token j only: into the map and, if `counts`, into moved_by. */
+void mg_audit_see_token(audit *a, int j, const int *ids, const int *row, const double *moved, bool counts,
+                        audit_leak *seen);
+/* Each token by other values than `others` has: all, or as many as the plan allows. */
+bool mg_audit_see_values(audit *a, const mg_audit_batch *like, const int *ids, const int *others, audit_leak *seen);
+long mg_audit_values_calls(const audit *a);
+/* How many of the other values of a token are tried, with that of `others`. */
+int mg_audit_values_tried(const audit *a);
 
 /* ---- Verdicts ---- */
 

@@ -157,6 +157,7 @@ static void judge_rows(audit *a, int B, const rows_seen *seen) {
     mg_audit_probe_finding(a)->largest = fmax(seen->by, seen->apart);
     mg_audit_add(a, ". From here on the audit asks for one row at a time");
     a->rows = a->sequences = 1;
+    a->one_value = true;
 }
 
 void mg_audit_rows(audit *a) {

@@ -76,12 +76,13 @@ static void describe(ptrdiff_t T, const double *map, mg_influence *found) {
     describe_rows(T, map, found);
     size_t used = 0;
     while (found->pattern[used]) used++;
-    bool everything = found->pairs > 1 && found->pairs == T * (T - 1) / 2;
+    bool everything = found->pairs > 1 && found->pairs == T * (T - 1) / 2, several = found->pattern[0] == 's';
     if (everything)
         snprintf(found->pattern + used, sizeof found->pattern - used, " sees every later token");
     else
-        snprintf(found->pattern + used, sizeof found->pattern - used, " sees %s%td token%s ahead",
-                 found->reach == 1 ? "" : "up to ", found->reach, found->reach == 1 ? "" : "s");
+        snprintf(found->pattern + used, sizeof found->pattern - used, " %s %s%td token%s ahead",
+                 several ? "see" : "sees", found->reach == 1 ? "" : "up to ", found->reach,
+                 found->reach == 1 ? "" : "s");
 }
 
 mg_influence mg_influence_read(ptrdiff_t T, const double *map) {

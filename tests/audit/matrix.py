@@ -67,6 +67,10 @@ def on_path(name, method, **faults):
     return make
 
 
+def peeks(when, vocab=V, **offers):
+    return lambda: shown(Peeking(when, vocab=vocab), vocab=vocab, **offers)
+
+
 # ---- Faults of their own kind ----
 
 
@@ -231,6 +235,20 @@ FAULTS = [
                                                   nn.LSTM(C, C, batch_first=True, bidirectional=True),
                                                   nn.Linear(2 * C, C))), "mask", "fail", (0, 1), "every later token"),
     ("a leak of 1e-8", tiny_leak, "mask", "fail", (0, 1), "1 token ahead"),
+    ("only if the next token is 7", peeks(lambda now, then: then == 7), "mask", "fail", (0, 1),
+     "by 1 of 28 other tokens there): every prediction sees 1 token ahead (31 pairs"),
+    ("only if the next token is the same", peeks(lambda now, then: then == now), "mask", "fail", (0, 1),
+     "by 1 of 28 other tokens there): every prediction sees 1 token ahead (31 pairs"),
+    ("only if the next token is odd", peeks(lambda now, then: then % 2 == 1), "mask", "fail", (0, 1),
+     "of 28 other tokens there): every prediction sees 1 token ahead (31 pairs"),
+    ("only after a 3", peeks(lambda now, then: (now == 3) * then), "mask", "fail", None, "1 token ahead"),
+    ("only if 3 is followed by 4", peeks(lambda now, then: (now == 3) & (then == 4)), "mask", "fail", None, "(by 1 of 28"),
+    ("the last of 300 tokens only", peeks(lambda now, then: then == 299, vocab=300), "mask", "fail", (0, 1),
+     "(by 1 of 5 other tokens there)"),
+    ("the first of 5,000 only", peeks(lambda now, then: then == 0, vocab=5000), "mask", "fail", (0, 1),
+     "(by 1 of 5 other tokens there)"),
+    ("the same of 300 tokens only", peeks(lambda now, then: then == now, vocab=300), "mask", "fail", (0, 1),
+     "(by 1 of 5 other tokens there)"),
     ("in training mode only", train_only, "mask", "fail", (0, 1), "in training mode"),
     ("from 70 on of 100", large_context_leak, "mask", "fail", (70, 71), ""),
     ("a constant", lambda: shown(lambda ids: torch.ones(*ids.shape, V)), "mask", "inconclusive", None, "nothing flows"),

@@ -469,7 +469,12 @@ static void pairs_are_counted(void **state) {
     mg_audit_free(&audit);
 }
 
-/* A leak that only one token of the vocabulary opens, and that only the user's sequence has. */
+/* A leak that only one token opens: the one that sees, or the one that is seen. */
+static struct opener {
+    int token;
+    bool is_next;
+} opener;
+
 static bool opened(const toy *m, int i, int j) {
     (void)m;
     return j <= i;
@@ -480,28 +485,64 @@ static mg_status opened_logits(void *user, const mg_audit_batch *b, double *logi
     for (int r = 0; r < b->rows; r++)
         for (int i = 0; i + 1 < b->length; i++) {
             const int *ids = b->ids + r * b->length;
-            if (ids[i] != 299) continue;
-            for (int k = 0; k < b->n_columns; k++) logits[(r * b->length + i) * b->n_columns + k] += ids[i + 1];
+            if (ids[i + opener.is_next] != opener.token) continue;
+            for (int k = 0; k < b->n_columns; k++) logits[(r * b->length + i) * b->n_columns + k] += 1 + ids[i + 1];
         }
     return status;
 }
 
+static mg_audit audit_opened(int V, struct opener by, const mg_audit_options *options) {
+    toy m = {.name = "opened", .V = V, .sees = opened, .ahead = 1, .T = 12};
+    mg_audit_model model = model_of(&m);
+    opener = by;
+    model.logits = opened_logits;
+    mg_audit audit;
+    assert_int_equal(mg_audit_run(&audit, &model, options, NULL), MG_OK);
+    free(m.fed);
+    return audit;
+}
+
+static void any_token_of_a_small_vocabulary_is_tried(void **state) {
+    (void)state;
+    for (int token = 0; token < 20; token++)
+        for (int is_next = 0; is_next < 2; is_next++) {
+            mg_audit audit = audit_opened(20, (struct opener){token, is_next}, NULL);
+            const mg_audit_finding *mask = &audit.finding[MG_AUDIT_MASK];
+            if (mask->verdict != MG_AUDIT_FAIL) fail_msg("token %d, next %d: %s", token, is_next, mask->evidence);
+            assert_int_equal(mask->key, mask->query + 1);
+            if (is_next) assert_int_equal(mask->query, 0);
+            assert_int_equal(audit.tokens, 20);
+            assert_int_equal(audit.values_tried, 19);
+            mg_audit_free(&audit);
+        }
+}
+
+/* What is not tried is said in numbers; its ends are. */
+static void of_a_large_vocabulary_the_share_is_said(void **state) {
+    (void)state;
+    for (int token = 0; token < 3; token++) {
+        mg_audit audit = audit_opened(300, (struct opener){token * 299 / 2, true}, NULL);
+        assert_int_equal(audit.finding[MG_AUDIT_MASK].verdict, token == 1 ? MG_AUDIT_PASS : MG_AUDIT_FAIL);
+        if (token == 1) assert_says(audit.finding[MG_AUDIT_MASK].evidence, "with 5 of the 299 other tokens");
+        mg_audit_free(&audit);
+    }
+    mg_audit audit = audit_opened(300, (struct opener){149, true}, &(mg_audit_options){.values = 299});
+    assert_int_equal(audit.finding[MG_AUDIT_MASK].verdict, MG_AUDIT_FAIL);
+    assert_int_equal(audit.finding[MG_AUDIT_MASK].query, 0);
+    mg_audit_free(&audit);
+}
+
 static void the_users_sequence_is_tested(void **state) {
     (void)state;
-    int ids[] = {1, 2, 299, 4, 5};
+    int ids[] = {1, 2, 298, 4, 5};
     for (int given = 0; given < 2; given++) {
-        toy m = {.name = "opened", .V = 300, .sees = opened, .ahead = 1, .T = 12};
-        mg_audit_model model = model_of(&m);
-        model.logits = opened_logits;
-        mg_audit audit;
         mg_audit_options options = {.ids = ids, .n_ids = given ? 5 : 0, .seed = 4};
-        assert_int_equal(mg_audit_run(&audit, &model, &options, NULL), MG_OK);
+        mg_audit audit = audit_opened(300, (struct opener){298, false}, &options);
         assert_int_equal(audit.finding[MG_AUDIT_MASK].verdict, given ? MG_AUDIT_FAIL : MG_AUDIT_PASS);
         if (given) assert_int_equal(audit.finding[MG_AUDIT_MASK].query, 2);
         if (given) assert_int_equal(audit.finding[MG_AUDIT_MASK].key, 3);
         assert_int_equal(audit.sequences, given ? 3 : 2);
         mg_audit_free(&audit);
-        free(m.fed);
     }
 }
 
@@ -685,6 +726,8 @@ int main(void) {
         cmocka_unit_test(any_pair_is_found),
         cmocka_unit_test(tokens_that_only_move_together_are_found),
         cmocka_unit_test(pairs_are_counted),
+        cmocka_unit_test(any_token_of_a_small_vocabulary_is_tried),
+        cmocka_unit_test(of_a_large_vocabulary_the_share_is_said),
         cmocka_unit_test(the_users_sequence_is_tested),
         cmocka_unit_test(nan_never_passes),
         cmocka_unit_test(a_refusal_leaves_a_probe_inconclusive),
