@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,7 +26,7 @@ typedef struct frame_options {
     const char *out_dir, *data, *checkpoint, *prompt;
     int64_t seed;
     int threads;
-    bool quick;
+    bool quick, pause;
 } frame_options;
 
 #define ROWS_OF frame_options
@@ -39,6 +40,7 @@ static const struct {
       .help = "Folder for the report, the pictures and their numbers [runs/lab-NAME]"}, 0},
     {{.name = "seed", LONG_COUNT(seed, 0, MG_SEED_MAX), .help = "Seed of everything random"}, 0},
     {{.name = "quick", ON(quick), .help = "Give a rougher answer in a few seconds"}, 0},
+    {{.name = "pause", ON(pause), .help = "Wait for your guesses before the work, a line of stdin for each"}, 0},
     {THREADS_FLAG(threads), 0},
     {{.name = "data", TEXT(data, "FILE"), .help = "Text, CSV or grammar to train on"}, LAB_TAKES_DATA},
     {{.name = "checkpoint", TEXT(checkpoint, "FILE"), .help = "Trained model to examine"}, LAB_TAKES_CHECKPOINT},
@@ -124,6 +126,19 @@ static const char *data_folder(mg_lab *lab) {
     return access(installed, R_OK) == 0 ? installed : MASKGRAD_SOURCE_DATA_DIR;
 }
 
+/* Byte by byte: what follows the line belongs to the next question, or to the next lab of `lab all`. A signal ends the
+ * wait, since poll is not restarted. */
+static bool read_line(char *line, size_t room) {
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    size_t n = 0;
+    bool any = false;
+    for (char c = 0; c != '\n' && poll(&input, 1, -1) == 1 && read(STDIN_FILENO, &c, 1) == 1; any = true)
+        if (c != '\n' && n + 1 < room) line[n++] = c;
+    line[n] = '\0';
+    if (any && !isatty(STDIN_FILENO)) printf("%s\n", mg_shown(line).text); /* where no terminal shows it */
+    return any;
+}
+
 static bool stop_asked(void *user) {
     (void)user;
     return mg_interrupt_asked();
@@ -142,6 +157,7 @@ static void set_up(mg_lab *lab, const frame_options *asked, const char *out_dir,
                                                 .live = isatty(STDERR_FILENO) == 1,
                                                 .colour = mg_terminal_colour(),
                                                 .utf8 = mg_terminal_utf8()},
+                                   .read_line = asked->pause ? read_line : NULL,
                                    .stop = {stop_asked, NULL},
                                    .own = own};
     lab_setting(lab, "seed", "%lld", (long long)asked->seed);
@@ -163,12 +179,13 @@ static void note_interruption(mg_lab *lab) {
 static mg_status run_and_write(mg_lab *lab, mg_error *error) {
     mg_interrupt_watch("finishing the step");
     mg_status status = lab->row->run(lab, error);
-    bool collected = lab->checks.n > 0 || lab->blocks.n > 0;
+    bool collected = lab->begun && (lab->checks.n > 0 || lab->blocks.n > 0);
     if (status == MG_ERR_STOPPED && collected)
         note_interruption(lab);
     else if (status != MG_OK)
         return status;
-    lab_print_head(lab);
+    MG_CHECK(lab->begun, "lab %s never calls lab_begin", lab->row->name);
+    if (status == MG_OK) lab_must_have_answered(lab);
     MG_CHECK(lab->checks.n > 0, "lab %s checks nothing", lab->row->name);
     /* What was measured is shown even if it cannot be written. */
     status = lab_write_numbers(lab, error);
@@ -266,6 +283,7 @@ static int words_for(mg_lab *memory, const lab_row *row, const frame_options *as
     words[n++] = lab_format(memory, "--seed=%lld", (long long)asked->seed);
     if (asked->threads) words[n++] = lab_format(memory, "--threads=%d", asked->threads);
     if (asked->quick) words[n++] = lab_format(memory, "--quick");
+    if (asked->pause) words[n++] = lab_format(memory, "--pause");
     if (asked->data && (row->takes & LAB_TAKES_DATA)) words[n++] = lab_format(memory, "--data=%s", asked->data);
     if (asked->checkpoint && (row->takes & LAB_TAKES_CHECKPOINT))
         words[n++] = lab_format(memory, "--checkpoint=%s", asked->checkpoint);

@@ -72,6 +72,7 @@ static const char *with_unit(mg_lab *lab, number_text number, const char *unit) 
 }
 
 static bool keep(mg_lab *lab, const char *name, const char *expected, const char *observed, lab_verdict verdict) {
+    lab_must_have_begun(lab, "a check");
     lab_check *check = mg_arena_alloc(lab->arena, 1, sizeof *check, "a check");
     *check = (lab_check){lab_format(lab, "%s", name), expected, observed, verdict};
     lab_list_add(lab, &lab->checks, check);

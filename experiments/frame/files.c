@@ -106,8 +106,24 @@ static mg_status write_summary(const mg_lab *lab, mg_error *error) {
     return mg_atomic_text_end(&file, error);
 }
 
+static mg_status write_questions(const mg_lab *lab, mg_error *error) {
+    mg_atomic_text file;
+    mg_status status = lab_create(lab, "questions", "csv", &file, error);
+    if (status != MG_OK) return status;
+    csv_row(file.out, 4, (const char *const[]){"question", "unit", "guess", "measured"});
+    for (int i = 0; i < lab->questions.n; i++) {
+        const lab_question *q = lab->questions.item[i];
+        char number[2][32] = {"", ""};
+        if (!isnan(q->guess)) snprintf(number[0], sizeof *number, "%.9g", q->guess);
+        if (!isnan(q->answer)) snprintf(number[1], sizeof *number, "%.9g", q->answer);
+        csv_row(file.out, 4, (const char *const[]){q->text, q->unit, number[0], number[1]});
+    }
+    return mg_atomic_text_end(&file, error);
+}
+
 mg_status lab_write_numbers(const mg_lab *lab, mg_error *error) {
     mg_status status = lab->checks.n > 0 ? write_summary(lab, error) : MG_OK;
+    if (status == MG_OK && lab->questions.n > 0) status = write_questions(lab, error);
     for (int i = 0; i < lab->blocks.n && status == MG_OK; i++) status = write_block(lab, lab->blocks.item[i], error);
     return status;
 }

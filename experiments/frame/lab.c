@@ -64,7 +64,8 @@ char *lab_format(mg_lab *lab, const char *format, ...) {
 const char *lab_file_name(mg_lab *lab, const char *name) {
     size_t good = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
     MG_CHECK(good > 0 && name[good] == '\0', "'%s' is no name for a file: only a-z, 0-9 and '-'", name);
-    MG_CHECK(strcmp(name, "summary") != 0 && strcmp(name, "report") != 0, "'%s' is the frame's own file", name);
+    MG_CHECK(strcmp(name, "summary") != 0 && strcmp(name, "questions") != 0 && strcmp(name, "report") != 0,
+             "'%s' is the frame's own file", name);
     for (int i = 0; i < lab->blocks.n; i++) {
         const lab_block *b = lab->blocks.item[i];
         const char *taken = b->kind == LAB_BLOCK_FIGURE    ? b->figure->name
@@ -77,6 +78,7 @@ const char *lab_file_name(mg_lab *lab, const char *name) {
 }
 
 void lab_add_block(mg_lab *lab, lab_block block) {
+    if (block.kind != LAB_BLOCK_NOTE && block.kind != LAB_BLOCK_TEXTS) lab_must_have_begun(lab, "a picture or a table");
     lab_block *copy = mg_arena_alloc(lab->arena, 1, sizeof *copy, "a lab's block");
     *copy = block;
     lab_list_add(lab, &lab->blocks, copy);
@@ -92,6 +94,7 @@ void lab_add_block(mg_lab *lab, lab_block block) {
     } while (0)
 
 void lab_hypothesis(mg_lab *lab, const char *format, ...) {
+    MG_CHECK(!lab->begun, "lab %s: a hypothesis comes after lab_begin", lab->row->name);
     KEEP(&lab->hypotheses);
 }
 
@@ -135,7 +138,7 @@ void lab_texts(mg_lab *lab, const char *title, int n, const char *const *heading
 }
 
 void lab_progress(mg_lab *lab, const char *what, long done, long total, const char *format, ...) {
-    lab_print_head(lab);
+    lab_must_have_begun(lab, "progress");
     bool live = lab->settings.terminal.live;
     long tenth = total > 0 ? 10 * done / total : 10;
     bool told = lab->progress_what && strcmp(lab->progress_what, what) == 0 && tenth == lab->progress_tenth;

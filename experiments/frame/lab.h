@@ -2,8 +2,12 @@
  *
  *     mg_status lab_mask(mg_lab *lab, mg_error *error) {
  *         lab_hypothesis(lab, "Only -inf removes a key; every finite value can be beaten.");
+ *         lab_guess(lab, "zero", "%", "Masked with 0, how much of the weight do three future keys of six keep?");
  *         lab_setting(lab, "scores", "%d x %d, float32", n, n);
+ *         mg_status status = lab_begin(lab, error);
+ *         if (status) return status;
  *         ...
+ *         lab_answer(lab, "zero", 100 * kept);
  *         lab_check_zero(lab, "mass on forbidden keys", leaked);
  *         lab_figure *f = lab_figure_begin(lab, "leak", "Mass on the future", (lab_axes){.x = "row", .y = "mass"});
  *         lab_line(f, LAB_MASKED, "masked", n, NULL, mass);
@@ -11,9 +15,9 @@
  *         return MG_OK;
  *     }
  *
- * The frame turns it into the terminal's pages, summary.csv, one CSV, PNG and SVG per picture, and report.html. Texts are
- * printf formats in UTF-8, copied, and need no escaping; names of pictures, tables and texts become file names and are
- * made of a-z, 0-9 and '-'. Memory that runs out goes to the failure handler. */
+ * The frame turns it into the terminal's pages, summary.csv, one CSV, PNG and SVG per picture, and report.html. Texts
+ * are printf formats in UTF-8, copied, and need no escaping; names of pictures, tables and texts become file names and
+ * are made of a-z, 0-9 and '-'. Memory that runs out goes to the failure handler. */
 #ifndef MASKGRAD_LAB_H
 #define MASKGRAD_LAB_H
 
@@ -44,6 +48,8 @@ typedef struct lab_settings {
     const char *prompt;      /* NULL, or text */
     const char *data_folder; /* where the shipped grammars are */
     lab_terminal terminal;
+    /* The next line that the user types, without its line end; false at the end of input. NULL: nobody is asked. */
+    bool (*read_line)(char *line, size_t room);
     mg_stop stop; /* .asked NULL: never */
     void *own;    /* the lab's own options, lab_options of lab_row.h */
 } lab_settings;
@@ -55,9 +61,23 @@ const mg_stop *lab_stop(const mg_lab *lab);
  * what the lab has collected until then, marked as incomplete. */
 mg_status lab_interrupted(const mg_lab *lab, mg_error *error);
 
-/* ---- The story ---- */
+/* ---- Before the work ----
+ *
+ * Hypotheses first, then the work: a lab checks what it was given, declares its hypotheses and what the reader may
+ * guess, and calls lab_begin. The frame prints all of it, and with --pause waits for the guesses. Only then may the lab
+ * measure: a check, a picture, a table or progress before lab_begin is a bug, and so is a hypothesis after it. */
 
 void lab_hypothesis(mg_lab *lab, const char *format, ...) MG_PRINTF(2, 3);
+/* A question whose answer is a number that this lab measures: "What will the unmasked loss be?". `key` is the lab's own
+ * name for it; `unit` may be "". Its answer never depends on the guess, and no verdict depends on either. */
+void lab_guess(mg_lab *lab, const char *key, const char *unit, const char *format, ...) MG_PRINTF(4, 5);
+/* Once; another call does nothing. MG_ERR_STOPPED if the user interrupts it. */
+mg_status lab_begin(mg_lab *lab, mg_error *error);
+
+/* ---- The story ---- */
+
+/* What was measured: each guess gets its answer before the lab ends. */
+void lab_answer(mg_lab *lab, const char *key, double measured);
 /* A sentence of what was done, and a setting it was done with. */
 void lab_did(mg_lab *lab, const char *format, ...) MG_PRINTF(2, 3);
 void lab_setting(mg_lab *lab, const char *name, const char *format, ...) MG_PRINTF(3, 4);
@@ -137,9 +157,9 @@ double lab_fit_power(lab_figure *figure, lab_colour colour, const char *label, i
 /* A labelled dashed line at a height that something must not cross, or at a place. */
 void lab_floor(lab_figure *figure, const char *label, double y);
 void lab_vertical(lab_figure *figure, const char *label, double x);
-/* What to look at: the sentence below the picture, which is also its text for those who cannot see it. It is printed below
- * any run's picture, on the terminal and in the report: it says what theory expects and where to look, not what came out,
- * which is a check's to say, and it names no colour and no side of the page. */
+/* What to look at: the sentence below the picture, which is also its text for those who cannot see it. It is printed
+ * below any run's picture, on the terminal and in the report: it says what theory expects and where to look, not what
+ * came out, which is a check's to say, and it names no colour and no side of the page. */
 void lab_figure_end(lab_figure *figure, const char *format, ...) MG_PRINTF(2, 3);
 
 /* ---- Heat maps ---- */

@@ -1,5 +1,5 @@
-/* What the frame's own files share: a lab as it is collected, before it is shown. A lab needs it only for lab_format and
- * the arena. */
+/* What the frame's own files share: a lab as it is collected, before it is shown. A lab needs it only for lab_format
+ * and the arena. */
 #ifndef MASKGRAD_LAB_PRIVATE_H
 #define MASKGRAD_LAB_PRIVATE_H
 
@@ -19,6 +19,12 @@ typedef struct lab_list {
 typedef struct lab_pair {
     const char *name, *text;
 } lab_pair;
+
+typedef struct lab_question {
+    const char *key, *unit, *text;
+    double guess, answer; /* NaN: none */
+    bool answered;
+} lab_question;
 
 typedef enum lab_verdict { LAB_FAIL, LAB_PASS, LAB_UNDECIDED, LAB_N_VERDICTS } lab_verdict;
 
@@ -84,8 +90,8 @@ struct mg_lab {
     const lab_row *row;
     lab_settings settings;
     const char *command; /* what to type to repeat it */
-    lab_list hypotheses, did, settings_used, exercises, sources, checks, blocks;
-    bool begun;    /* its head was printed */
+    lab_list hypotheses, questions, did, settings_used, exercises, sources, checks, blocks;
+    bool begun;    /* its hypotheses were printed, and guesses asked for */
     bool stopped;  /* the user interrupted it: what follows was not measured */
     bool pictures; /* gnuplot drew them */
     long progress_tenth;
@@ -106,6 +112,15 @@ char *lab_format(mg_lab *lab, const char *format, ...) MG_PRINTF(2, 3);
 char *lab_vformat(mg_lab *lab, const char *format, va_list arguments) MG_PRINTF(2, 0);
 /* A name that may be a file's: anything but a-z, 0-9 and '-' is the lab's bug. */
 const char *lab_file_name(mg_lab *lab, const char *name);
+
+/* questions.c */
+/* Fails if a lab measures before lab_begin. What is no lab, as a page of `compare`, has nothing to begin. */
+void lab_must_have_begun(const mg_lab *lab, const char *what);
+void lab_must_have_answered(const mg_lab *lab);
+bool lab_was_guessed(const mg_lab *lab); /* at least one question */
+/* "0.0431 nats"; "not measured", or "–" where there is no guess. */
+const char *lab_answer_text(mg_lab *lab, const lab_question *question);
+const char *lab_guess_text(mg_lab *lab, const lab_question *question);
 
 /* ---- What follows from it (figures.c, heat.c) ---- */
 
@@ -179,7 +194,8 @@ extern const char lab_report_style[], lab_report_style_elsewhere[]; /* on a scre
 static inline int lab_columns(const mg_lab *lab) {
     return lab->settings.terminal.columns;
 }
-void lab_print_head(mg_lab *lab); /* once, when the work begins: what is refused asks no question */
+void lab_print_head(mg_lab *lab); /* what is known before the work: question, hypotheses, what to guess */
+void lab_print_heading(mg_lab *lab, const char *text);
 void lab_print_results(mg_lab *lab);
 /* Text as the terminal can show it: control characters become '?'; without UTF-8, mathematical signs become ASCII and
  * the rest '?'. The second puts it on one line. */

@@ -59,6 +59,27 @@ static void write_list(FILE *out, const char *heading, const char *tag, const la
     fprintf(out, "</%s>\n</section>\n", tag);
 }
 
+/* What the lab asked before it worked. */
+static void write_answers(FILE *out, mg_lab *lab) {
+    if (lab->questions.n == 0) return;
+    bool guessed = lab_was_guessed(lab);
+    fputs("<section>\n", out);
+    element(out, "h2", guessed ? "Guessed and measured" : "Guess before you look");
+    fprintf(out,
+            "<div class=\"scroll\"><table class=\"answers\">\n<thead><tr><th>Question</th>%s<th>Measured</th></tr>"
+            "</thead>\n<tbody>\n",
+            guessed ? "<th>Your guess</th>" : "");
+    for (int i = 0; i < lab->questions.n; i++) {
+        const lab_question *question = lab->questions.item[i];
+        fputs("<tr>", out);
+        element(out, "td", question->text);
+        if (guessed) element(out, "td data-label=\"your guess\"", lab_guess_text(lab, question));
+        element(out, "td data-label=\"measured\"", lab_answer_text(lab, question));
+        fputs("</tr>\n", out);
+    }
+    fputs("</tbody>\n</table></div>\n</section>\n", out);
+}
+
 static void write_done(FILE *out, const mg_lab *lab) {
     fputs("<section>\n<h2>What was done</h2>\n", out);
     for (int i = 0; i < lab->did.n; i++) element(out, "p", lab->did.item[i]);
@@ -190,6 +211,7 @@ mg_status lab_write_report(mg_lab *lab, mg_error *error) {
     if (lab->stopped)
         element(out, "p class=\"note\"", "This lab was interrupted: what it had measured until then is below.");
     write_list(out, "Hypotheses", "ol", &lab->hypotheses);
+    write_answers(out, lab);
     write_done(out, lab);
     write_checks(out, lab);
     for (int i = 0; i < lab->blocks.n; i++) write_block(out, lab, lab->blocks.item[i]);

@@ -61,7 +61,7 @@ void lab_print_wrapped(mg_lab *lab, const char *first_indent, const char *indent
     mg_print_wrapped(stdout, lab_columns(lab), first_indent, indent, lab_shown(lab, text));
 }
 
-static void heading(mg_lab *lab, const char *text) {
+void lab_print_heading(mg_lab *lab, const char *text) {
     bool colour = lab->settings.terminal.colour;
     printf("\n%s", colour ? "\033[1m" : "");
     lab_print_wrapped(lab, "", "", lab_shown_line(lab, text));
@@ -91,12 +91,23 @@ static void print_row(mg_lab *lab, int n, const char *const *cells, const int *w
 }
 
 void lab_print_head(mg_lab *lab) {
-    if (lab->begun) return;
-    lab->begun = true;
     printf("lab %s\n", lab->row->name);
-    heading(lab, "Question");
+    lab_print_heading(lab, "Question");
     lab_print_wrapped(lab, "  ", "  ", lab->row->question);
-    fflush(stdout);
+    lab_print_heading(lab, "Hypotheses");
+    for (int i = 0; i < lab->hypotheses.n; i++)
+        lab_print_wrapped(lab, lab_format(lab, "  %d. ", i + 1), "     ", lab->hypotheses.item[i]);
+}
+
+static void print_answers(mg_lab *lab) {
+    if (lab->questions.n == 0) return;
+    lab_print_heading(lab, lab_was_guessed(lab) ? "Guessed and measured" : "Measured");
+    for (int i = 0; i < lab->questions.n; i++) {
+        const lab_question *question = lab->questions.item[i];
+        lab_print_wrapped(lab, lab_format(lab, "  %d. ", i + 1), "     ", question->text);
+        if (lab_was_guessed(lab)) lab_print_wrapped(lab, "     guessed  ", "       ", lab_guess_text(lab, question));
+        lab_print_wrapped(lab, "     measured ", "       ", lab_answer_text(lab, question));
+    }
 }
 
 static void print_checks(mg_lab *lab) {
@@ -105,7 +116,7 @@ static void print_checks(mg_lab *lab) {
     } marks[LAB_N_VERDICTS] = {[LAB_PASS] = {"pass", "\033[32m", "          expected "},
                                [LAB_FAIL] = {"FAIL", "\033[1;31m", "          expected "},
                                [LAB_UNDECIDED] = {"?   ", "\033[33m", "          undecided: "}};
-    heading(lab, "Checks");
+    lab_print_heading(lab, "Checks");
     for (int i = 0; i < lab->checks.n; i++) {
         const lab_check *c = lab->checks.item[i];
         bool colour = lab->settings.terminal.colour;
@@ -162,7 +173,7 @@ static void print_records(mg_lab *lab, const lab_table *table) {
 }
 
 static void print_table(mg_lab *lab, const lab_table *table) {
-    heading(lab, table->title);
+    lab_print_heading(lab, table->title);
     int n = table->n_columns < MOST_CELLS_OF_A_ROW ? table->n_columns : MOST_CELLS_OF_A_ROW;
     int width[MOST_CELLS_OF_A_ROW];
     bool numbers[MOST_CELLS_OF_A_ROW];
@@ -188,7 +199,7 @@ static const char *next_line(mg_lab *lab, const char **text, bool *goes_on, int 
 }
 
 static void print_texts(mg_lab *lab, const lab_text_row *row) {
-    heading(lab, row->title);
+    lab_print_heading(lab, row->title);
     enum { MOST_ACROSS = 3, LEAST_WIDTH = 24 };
     int columns = lab_columns(lab), across = columns / LEAST_WIDTH;
     across = across < 1 ? 1 : across > MOST_ACROSS ? MOST_ACROSS : across;
@@ -222,12 +233,12 @@ static void print_block(mg_lab *lab, const lab_block *block) {
         lab_print_wrapped(lab, "  ", "  ", block->note);
         break;
     case LAB_BLOCK_FIGURE:
-        heading(lab, block->figure->title);
+        lab_print_heading(lab, block->figure->title);
         lab_print_figure(lab, block->figure);
         lab_print_wrapped(lab, "  ", "  ", block->figure->caption);
         break;
     case LAB_BLOCK_HEATMAP:
-        heading(lab, block->heatmap->title);
+        lab_print_heading(lab, block->heatmap->title);
         lab_print_heatmap(lab, block->heatmap);
         lab_print_wrapped(lab, "  ", "  ", block->heatmap->caption);
         break;
@@ -237,9 +248,7 @@ static void print_block(mg_lab *lab, const lab_block *block) {
 }
 
 void lab_print_results(mg_lab *lab) {
-    heading(lab, "Hypotheses");
-    for (int i = 0; i < lab->hypotheses.n; i++)
-        lab_print_wrapped(lab, lab_format(lab, "  %d. ", i + 1), "     ", lab->hypotheses.item[i]);
+    print_answers(lab);
     for (int i = 0; i < lab->blocks.n; i++) print_block(lab, lab->blocks.item[i]);
     print_checks(lab);
 }

@@ -308,6 +308,7 @@ static void show_table(mg_lab *lab, const study *s, const outcome *all, int n, d
                       behind ? lab_format(lab, "%.3f", o->moved) : "-", behind ? lab_format(lab, "%.3f", o->most) : "-",
                       loss ? "survives" : "suffers", verdict);
     }
+    lab_answer(lab, "survive", 100.0 * loss_survives / n);
     lab_table_end(
         table,
         "Means over %d texts of %d tokens (maps: %d texts). The whole model's loss is %.4f nats. The loss is "
@@ -335,6 +336,7 @@ static void check_all(mg_lab *lab, study *s, const outcome *all, int n, const do
         if (!isnan(all[i].most)) reached = lab_larger(reached, all[i].most);
         if (all[i].change.mean > worst->change.mean) worst = &all[i];
     }
+    lab_answer(lab, "costliest", worst->change.mean);
     lab_check_zero(lab, "nothing left out: texts whose loss differs", different, "");
     lab_check_zero(lab, "nothing left out: weight moved in the maps", moved_most, "");
     lab_check_zero(lab, "weight moved in maps before what was left out", before, "");
@@ -358,6 +360,9 @@ static void tell(mg_lab *lab) {
                    "Leaving out most heads costs little: the loss survives, because others do the same work or because "
                    "there was little to do.");
     lab_hypothesis(lab, "A removal moves the maps after it and none before it.");
+    lab_guess(lab, "costliest", "nats", "By how much will the loss rise at the costliest removal?");
+    lab_guess(lab, "survive", "%", "What share of all removals will the loss survive, rising by less than %g nats?",
+              LOSS_SURVIVES);
     lab_exercise(lab, "The changes of a layer's heads do not add up to the change of the layer. Give two reasons.");
     lab_exercise(lab, "Which head would you remove first to make the model smaller, and how would you check that the "
                       "second removal is still cheap?");

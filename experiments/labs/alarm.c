@@ -292,6 +292,8 @@ static mg_status measure(mg_lab *lab, watched runs[N_RUNS], const mg_corpus *cor
     double floor = honest_floor(lab, &runs[HONEST], tape, corpus, error, &status);
     mg_tape_free(tape);
     if (status != MG_OK) return status;
+    lab_answer(lab, "step", accused(&runs[NO_MASK]) ? (double)runs[NO_MASK].at_end.raised_at : NAN);
+    lab_answer(lab, "loss", loss_at_alarm(&runs[NO_MASK]));
     show_runs(lab, runs);
     show_first(lab, runs);
     show_evidence(lab, runs);
@@ -314,6 +316,8 @@ static void tell(mg_lab *lab, const mg_run_options *run, const mg_corpus *corpus
     lab_hypothesis(lab, "Without a mask it is noticed while the mean loss still looks honest.");
     lab_hypothesis(lab, "The last position tells the cause: it has no label to its right, so it stays high, unless the "
                         "label is the input itself.");
+    lab_guess(lab, "step", "", "At which step will the alarm notice the model that has no mask?");
+    lab_guess(lab, "loss", "nats", "How low will that model's mean loss be at that step, per token?");
     lab_did(lab,
             "Eight GPTs of one size were trained on the same data from the same initial weights, one on its first %d "
             "windows only. In all, the loss at position 0 was compared with how often each token follows each other.",
@@ -342,6 +346,7 @@ mg_status lab_alarm(mg_lab *lab, mg_error *error) {
     mg_status status = lab_load_corpus(lab, &run, &corpus, error);
     if (status) return status;
     tell(lab, &run, corpus);
+    status = lab_begin(lab, error);
     watched runs[N_RUNS] = {{0}};
     for (int i = 0; i < N_RUNS && !status; i++) status = open_run(lab, &runs[i], (run_id)i, corpus, &run.train, error);
     if (!status) status = measure(lab, runs, corpus, error);

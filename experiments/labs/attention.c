@@ -84,6 +84,13 @@ static void worked_example(mg_lab *lab) {
     lab_check_below(lab, "the row by hand: distance from mg_attention", far, 1e-5, "");
 }
 
+/* What the models are made of can be read: the lab begins, with what needs no model. */
+static mg_status begin(mg_lab *lab, mg_error *error) {
+    mg_status status = lab_begin(lab, error);
+    if (!status) worked_example(lab);
+    return status;
+}
+
 /* ---- What a model's heads do on a text ---- */
 
 enum { MOST_TOKENS = 14, MOST_LAYERS = 4 /* with a picture */, MOST_HEADS = 16 };
@@ -263,6 +270,7 @@ static void show_two(mg_lab *lab, const view views[N_MODELS]) {
     check_view(lab, &views[MASKED], "largest weight above the diagonal");
     check_view(lab, &views[UNMASKED], NULL);
     lab_check_above(lab, "unmasked: largest weight above the diagonal", views[UNMASKED].forbidden, 0.1, "");
+    lab_answer(lab, "label", most_on_the_label(&views[UNMASKED]));
     lab_check_above(lab, "unmasked: mean weight on the label, of the head that looks there most",
                     most_on_the_label(&views[UNMASKED]), 0.5, "");
 }
@@ -291,6 +299,7 @@ static mg_status train_two(mg_lab *lab, mg_error *error) {
                 (long long)run.train.max_iters, corpus->name);
     int ids[MOST_TOKENS], T = 0;
     status = text_to_look_at(lab, corpus, MOST_TOKENS, ids, &T, error);
+    if (!status) status = begin(lab, error);
     if (!status) status = lab_train(lab, &training, corpus, &run, error);
     if (!status) {
         const char **labels = lab_token_labels(lab, corpus->tokenizer, ids, T);
@@ -312,7 +321,11 @@ static mg_status train_two(mg_lab *lab, mg_error *error) {
 static mg_status show_checkpoint(mg_lab *lab, mg_error *error) {
     lab_model model;
     mg_status status = lab_model_load(lab, LAB_LEAST_TO_SEE, MOST_TOKENS, &model, error);
-    if (status) return status;
+    if (!status) status = begin(lab, error);
+    if (status) {
+        lab_model_free(&model);
+        return status;
+    }
     view v = {.name = "checkpoint", .gpt = model.checkpoint.gpt, .T = model.T, .labels = model.labels};
     const mg_gpt_config *c = mg_gpt_get_config(v.gpt);
     look(lab, &v, model.ids, OWN_MASK);
@@ -342,6 +355,7 @@ static void entropy_of_rows(mg_lab *lab) {
                                                                   {1.101, 0.579, 0.279, 0.132, 0.064}};
     lab_scores s;
     lab_measure_scores(lab, lab_broken("attention.scale"), &s);
+    lab_answer(lab, "flat", s.entropy[LAB_UNSCALED].mean[LAB_N_WIDTHS - 1]);
     lab_figure *figure = lab_figure_begin(
         lab, "entropy", "How flat is a row of attention?",
         (lab_axes){.x = "d_k", .y = "mean entropy of a row (nats)", .log_x = true, .y_from_zero = true});
@@ -373,13 +387,19 @@ mg_status lab_attention(mg_lab *lab, mg_error *error) {
                         "there, and at least one head puts it on the next token, the label.");
     lab_hypothesis(lab, "Divided by √d_k, scores of random queries and keys give rows whose entropy does not depend on "
                         "d_k. Undivided, the entropy goes to 0.");
+    if (!lab_asked(lab)->checkpoint)
+        lab_guess(lab, "label", "",
+                  "Without a mask: which share of its weight does the head that looks at the label "
+                  "most put there?");
+    lab_guess(lab, "flat", "nats",
+              "Six random keys of 1024 numbers, not divided by √d_k: what is the mean entropy of a "
+              "row? (All six alike: ln 6 = 1.79. One key takes all: 0.)");
     lab_did(lab,
             "One row was computed by hand, beside mg_attention. %s. Then rows of random queries and keys were "
             "averaged at five d_k.",
             lab_asked(lab)->checkpoint ? "A checkpoint was given a text and its maps were captured"
                                        : "Two small models, one mask apart, were trained on the same windows and given "
                                          "the same text");
-    worked_example(lab);
     mg_status status = lab_asked(lab)->checkpoint ? show_checkpoint(lab, error) : train_two(lab, error);
     if (status) return status;
     entropy_of_rows(lab);

@@ -160,6 +160,8 @@ static mg_status measure(mg_lab *lab, lab_training *t, const mg_run_options *run
         double floor = e[CAUSAL].floor, reference = isnan(floor) ? e[CAUSAL].loss : floor;
         ptrdiff_t T = e[CAUSAL].n_positions;
         double cheat = isnan(floor) ? NAN : e[CAUSAL].position_floor[T - 1] / (double)T;
+        lab_answer(lab, "leak", e[LEAK].loss);
+        lab_answer(lab, "causal", e[CAUSAL].loss);
         show_curves(lab, t, floor, cheat);
         show_losses(lab, t, e, reference);
         check(lab, t, e);
@@ -173,6 +175,9 @@ static void tell(mg_lab *lab, const mg_run_options *run, const mg_corpus *corpus
     lab_hypothesis(lab, "One token ahead is enough: it is the label. 2, 4 and all tokens ahead end no lower.");
     lab_hypothesis(lab, "One leaky head in one layer is enough: what one head sees, the residual stream carries to the "
                         "output.");
+    lab_guess(lab, "leak", "nats",
+              "One head of one layer sees one token ahead. What will that model's loss be, per token?");
+    lab_guess(lab, "causal", "nats", "And the causal model's?");
     lab_did(lab,
             "Six GPTs with the same initial weights saw the same windows; only the mask differs. The leaky head is "
             "head 0 of layer 0; all other heads are causal.");
@@ -202,7 +207,8 @@ mg_status lab_dial(mg_lab *lab, mg_error *error) {
     turn(variant, &run.train);
     lab_training training = {.n_variants = N_MODELS, .variant = variant};
     tell(lab, &run, corpus);
-    status = measure(lab, &training, &run, corpus, error);
+    status = lab_begin(lab, error);
+    if (!status) status = measure(lab, &training, &run, corpus, error);
     lab_training_free(&training);
     mg_corpus_free(corpus);
     return status;

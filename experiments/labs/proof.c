@@ -186,6 +186,7 @@ static mg_status bands(mg_lab *lab, mg_error *error) {
             status = measure(lab, &config, &c, error);
             if (status) break;
             wrong[k] += outside_of_band(&c, expected);
+            if (lookaheads[k] == 2 && layers == 3) lab_answer(lab, "reach", (double)reach(&c, PERTURBATION));
             lab_table_row(table, "%d\t%d\t%td\t%td\t%td\t%td", lookaheads[k], layers, expected, reach(&c, PERTURBATION),
                           reach(&c, GRADIENT), reach(&c, POISON));
             char title[32];
@@ -335,7 +336,8 @@ static mg_status prove_checkpoint(mg_lab *lab, mg_error *error) {
     if (status) return status;
     model.T = affordable(&model);
     mg_causality c = {0};
-    status = mg_causality_of_gpt(&c, model.checkpoint.gpt, model.ids, model.T, error);
+    status = lab_begin(lab, error);
+    if (!status) status = mg_causality_of_gpt(&c, model.checkpoint.gpt, model.ids, model.T, error);
     if (!status) {
         judge_pairs(lab, &model, &c);
         show_checkpoint(lab, &model, &c);
@@ -353,6 +355,7 @@ mg_status lab_proof(mg_lab *lab, mg_error *error) {
     lab_hypothesis(lab, "Without the mask every token moves every prediction.");
     lab_hypothesis(lab, "If each layer looks k tokens ahead, L layers see exactly k·L ahead.");
     lab_hypothesis(lab, "The method finds a leak of one token in one head, and names the layer.");
+    lab_guess(lab, "reach", "tokens", "Each layer looks 2 tokens ahead. How many tokens ahead do 3 layers see?");
     lab_did(lab, "Every input was changed, one at a time, to another token, by a random vector and to NaN, and every "
                  "prediction was traced back to every input by its gradient.");
     if (lab_asked(lab)->checkpoint)
@@ -361,7 +364,7 @@ mg_status lab_proof(mg_lab *lab, mg_error *error) {
     lab_did(lab, "The lab's own models have random weights: a mask must hold for any weights.");
     lab_setting(lab, "own models", "1 to %d layers, 4 heads, width 32, random weights, %d random tokens", MOST_LAYERS,
                 T);
-    mg_status status = lab_asked(lab)->checkpoint ? prove_checkpoint(lab, error) : MG_OK;
+    mg_status status = lab_asked(lab)->checkpoint ? prove_checkpoint(lab, error) : lab_begin(lab, error);
     if (!status) status = causal_and_not(lab, error);
     if (!status) status = bands(lab, error);
     if (!status) status = planted_leak(lab, error);

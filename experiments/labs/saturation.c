@@ -31,6 +31,7 @@ static void random_rows(mg_lab *lab) {
     static const double saturated[LAB_N_SCALINGS][LAB_N_WIDTHS] = {{0}, {.011, .126, .415, .675, .830}};
     lab_scores s;
     lab_measure_scores(lab, lab_broken("saturation.scale"), &s);
+    lab_answer(lab, "saturated", 100 * s.saturated[LAB_UNSCALED].mean[LAB_N_WIDTHS - 1]);
     lab_figure *figure = lab_figure_begin(
         lab, "jacobian", "How much of a gradient passes the softmax?",
         (lab_axes){.x = "d_k", .y = "norm of diag(p) − p pᵀ", .log_x = true, .y_from_zero = true});
@@ -293,6 +294,7 @@ static void check_training(mg_lab *lab, const lab_training *t, const probes *p) 
     for (int i = 0; i < N_MODELS; i++)
         for (int e = 0; e < t->n_evaluations; e++)
             for (int layer = 0; layer < N_LAYER; layer++) error = lab_larger(error, at(p, i, e, layer)->tape_error);
+    lab_answer(lab, "slower", late_loss(t, TWO_UNSCALED) - late_loss(t, TWO_SCALED));
     lab_check_zero(lab, "tokens in which the models' batches differed", (double)t->different_tokens, "");
     lab_check_below(lab, "gradient of q from the scores' gradient by hand, against the tape's: relative error", error,
                     1e-3, "");
@@ -359,8 +361,10 @@ static mg_status train_six(mg_lab *lab, mg_error *error) {
     set_up(variant, &run.train);
     probes p;
     prepare_probes(lab, &p, corpus, &run);
+    status = lab_begin(lab, error);
+    if (!status) random_rows(lab);
     lab_training training = {.n_variants = N_MODELS, .variant = variant, .watch = watch, .user = &p};
-    status = lab_train(lab, &training, corpus, &run, error);
+    if (!status) status = lab_train(lab, &training, corpus, &run, error);
     if (!status) {
         show_losses(lab, &training);
         show_entropy(lab, &training, &p);
@@ -381,11 +385,17 @@ mg_status lab_saturation(mg_lab *lab, mg_error *error) {
     lab_hypothesis(lab, "The gradients of W_q and W_k need not shrink: the factor that was left out multiplies them "
                         "too.");
     lab_hypothesis(lab, "With GPT-2's small initial weights nothing is saturated at the start.");
+    lab_guess(lab, "saturated", "%",
+              "At d_k = 1024, not divided: in which share of rows does one key take more than "
+              "0.99 of the weight?");
+    lab_guess(lab, "slower", "nats",
+              "Weights twice as large as unit variance needs, d_k = %d: how much more loss has the "
+              "model without the division at the end?",
+              WIDTH);
     lab_did(lab, "Rows of six random queries and keys were put through the softmax at five d_k. Then six models were "
                  "trained on the same windows: three sizes of c_attn's initial weights, each with the division by √d_k "
                  "and without. At each evaluation the gradient of the scores was computed from the captured weights, "
                  "values and gradients, and checked against the tape.");
-    random_rows(lab);
     mg_status status = train_six(lab, error);
     if (status) return status;
     lab_exercise(lab, "Show that q·k has variance d_k if all components are independent with mean 0 and variance 1.");

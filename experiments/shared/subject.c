@@ -47,7 +47,8 @@ static mg_status train(mg_lab *lab, mg_run_options *run, const mg_train_options 
     if (status) return status;
     s->variant = (lab_variant){.name = "the model", .colour = LAB_MASKED, .options = run->train};
     lab_training training = {.n_variants = 1, .variant = &s->variant};
-    status = lab_train(lab, &training, s->corpus, run, error);
+    status = lab_begin(lab, error);
+    if (!status) status = lab_train(lab, &training, s->corpus, run, error);
     if (status) return status;
     s->gpt = mg_trainer_model(s->variant.trainer);
     s->tokenizer = s->corpus->tokenizer;
@@ -64,7 +65,9 @@ static mg_status train(mg_lab *lab, mg_run_options *run, const mg_train_options 
 mg_status lab_subject_open(mg_lab *lab, const mg_train_options *shape, int least, lab_subject *s, mg_error *error) {
     *s = (lab_subject){0};
     mg_run_options run = *(const mg_run_options *)lab_asked(lab)->own;
-    return lab_asked(lab)->checkpoint ? load(lab, &run, least, s, error) : train(lab, &run, shape, s, error);
+    if (!lab_asked(lab)->checkpoint) return train(lab, &run, shape, s, error);
+    mg_status status = load(lab, &run, least, s, error);
+    return status ? status : lab_begin(lab, error);
 }
 
 void lab_subject_close(lab_subject *s) {

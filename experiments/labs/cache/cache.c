@@ -212,6 +212,7 @@ static void tell(mg_lab *lab) {
                    "grow like n against n².");
     lab_hypothesis(lab, "Without the mask the kept keys go stale from the second layer on, and the text comes out "
                         "different.");
+    lab_guess(lab, "faster", "times", "How many times faster is the last token of a full context with the cache?");
     lab_exercise(lab, "From which n on does attention cost more than all matrix products, with the cache? A token's "
                       "products take 24·C² operations per layer, its attention 4·C·n.");
     lab_exercise(lab,

@@ -171,6 +171,7 @@ static mg_status run(mg_lab *lab, bench *s, int longest, bool own, mg_error *err
         lab, costs, offsetof(cost, seconds), "time", "Time of the n-th token, on one thread", "seconds",
         "With the cache the time should go as a + b·n: nearly flat as long as the matrix products of one token are "
         "most of the work. Without it as a·n + b·n²/2: from n to n² as attention takes over.");
+    lab_answer(lab, "faster", costs[POINTS - 1].seconds[PLAIN] / costs[POINTS - 1].seconds[CACHED]);
     show_table(lab, c, costs);
     check_counts(lab, c, costs, counted);
     lab_note(lab,

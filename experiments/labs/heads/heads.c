@@ -318,6 +318,7 @@ static void check_habits(mg_lab *lab, const maps *m, const lab_head_numbers *uni
     maps u;
     measure_all(lab, unmasked, texts, &u);
     ptrdiff_t label = head_with_most(&u, on_token_after);
+    lab_answer(lab, "label", u.numbers[label].next);
     lab_check_at_least(lab, "unmasked: mean weight on the token after, of the head that looks there most",
                        u.numbers[label].next, 0.5, "");
     lab_check_same_text(lab, "unmasked: that head is called",
@@ -361,6 +362,11 @@ static void tell(mg_lab *lab) {
                             "(earlier copies, and what followed them), or a place for weight that is not needed (the "
                             "sink on token 0). The table shows whether this model's heads have any.");
     }
+    lab_guess(lab, "before", "",
+              "Which share of its weight does the head that looks at the token before most put there?");
+    if (on_own_text(lab))
+        lab_guess(lab, "label", "",
+                  "Without a mask: which share does the head that looks at the token after most put there?");
     lab_exercise(lab, "Prove that the uniform causal head has mean distance (T − 1)/4 and entropy ln(T!)/T.");
     lab_exercise(lab,
                  "Run the lab with --data on a text of your own. Which habits does that text ask for, and which do "
@@ -406,6 +412,7 @@ static mg_status measure(mg_lab *lab, lab_subject *subject, mg_gpt *unmasked, mg
     mg_real *map = mg_arena_alloc(lab->arena, (size_t)(m.T * m.T), sizeof *map, "a map");
     lab_head_uniform(m.T, config->lookahead, map);
     lab_head_numbers uniform = lab_head_measure(m.T, map, NULL);
+    lab_answer(lab, "before", m.numbers[head_with_most(&m, on_token_before)].offset[1]);
     check_all(lab, &m);
     show_portraits(lab, subject, &texts, layer);
     show_layers(lab, &m, &uniform, mg_gpt_is_causal(config));
@@ -431,7 +438,6 @@ static mg_status write_own_text(mg_lab *lab, mg_error *error) {
 
 mg_status lab_heads(mg_lab *lab, mg_error *error) {
     tell(lab);
-    lab_head_check_ruler(lab);
     if (lab_asked(lab)->prompt && !lab_asked(lab)->checkpoint)
         return mg_error_set(error, MG_ERR_INPUT,
                             "--prompt needs a model of your own: give --checkpoint FILE too, or leave --prompt out");
@@ -443,6 +449,7 @@ mg_status lab_heads(mg_lab *lab, mg_error *error) {
     mg_status status = lab_asked(lab)->checkpoint ? MG_OK : check_layer(asked_layer(lab), &shape.model, error);
     if (!status && on_own_text(lab)) status = write_own_text(lab, error);
     if (!status) status = lab_subject_open(lab, &shape, LAB_LEAST_TO_SEE, &subject, error);
+    if (!status) lab_head_check_ruler(lab);
     if (!status && on_own_text(lab)) {
         shape.model.lookahead = lab_broken("heads.mask") ? 0 : MG_LOOKAHEAD_ALL;
         status = lab_subject_open(lab, &shape, LAB_LEAST_TO_SEE, &unmasked, error);

@@ -305,6 +305,8 @@ static void tell(mg_lab *lab, const mg_run_options *run, const mg_corpus *corpus
                    "can read its label in the input.");
     lab_hypothesis(
         lab, "The unmasked model cannot write: it has learned to copy from the right, where there is nothing yet.");
+    lab_guess(lab, "masked", "nats", "What will the masked model's validation loss be, per token?");
+    lab_guess(lab, "unmasked", "nats", "And the unmasked model's?");
     lab_did(lab, "Two GPTs were trained side by side, from the same initial weights on the same windows; only the mask "
                  "differs.");
     lab_training_settings(lab, run, corpus);
@@ -334,6 +336,8 @@ static mg_status measure(mg_lab *lab, lab_training *training, const mg_run_optio
     for (int i = 0; i < N_MODELS && !status; i++)
         status = mg_trainer_evaluate(training->variant[i].trainer, MG_VALIDATION, batches, lab_stop(lab), &e[i], error);
     if (!status) {
+        lab_answer(lab, "masked", e[MASKED].loss);
+        lab_answer(lab, "unmasked", e[UNMASKED].loss);
         lab_check_zero(lab, "tokens in which the two models' batches differed", (double)training->different_tokens, "");
         if (!truth.known) why = obstacle(lab, training, &contexts, &e[MASKED]);
         if (truth.known)
@@ -377,6 +381,7 @@ mg_status lab_leak(mg_lab *lab, mg_error *error) {
     lab_training training = {.n_variants = N_MODELS, .variant = variant};
     tell(lab, &run, corpus);
     status = check_context(corpus, run.train.model.block_size, error);
+    if (!status) status = lab_begin(lab, error);
     if (!status) status = measure(lab, &training, &run, corpus, error);
     exercises(lab);
     lab_training_free(&training);

@@ -1,8 +1,9 @@
-/* The two halves of lab mask: made-up scores (lab_mask.c), and a model's own (lab_mask_model.c). */
+/* The two halves of lab mask: made-up scores (mask.c), and a model's own (mask_model.c). */
 #ifndef MASKGRAD_LAB_MASK_H
 #define MASKGRAD_LAB_MASK_H
 
 #include "lab.h"
+#include "model.h"
 
 typedef enum lab_mask_way { MINUS_INFINITY, ADD_1E9, ADD_1E4, FILL_1E4, ZERO_BEFORE, ZERO_AFTER, N_WAYS } lab_mask_way;
 
@@ -13,6 +14,6 @@ enum { LAB_MASK_MOST_KEYS = 64 };
 void lab_mask_weigh(lab_mask_way way, int n, int visible, const float *scores, float *weights);
 
 /* --checkpoint: what each way would do to the scores of a trained model, head by head. */
-mg_status lab_mask_model(mg_lab *lab, mg_error *error);
+void lab_mask_model(mg_lab *lab, const lab_model *model);
 
 #endif

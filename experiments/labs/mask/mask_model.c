@@ -4,7 +4,6 @@
 #include "attention.h"
 #include "lab_private.h"
 #include "mask.h"
-#include "model.h"
 
 #include <math.h>
 
@@ -48,14 +47,11 @@ static void weigh_layer(const maps *m, int layer, lab_mask_way way, double *leak
     *leaked /= m->heads * (m->T - 1);
 }
 
-mg_status lab_mask_model(mg_lab *lab, mg_error *error) {
-    lab_model model;
-    mg_status status = lab_model_load(lab, LAB_LEAST_TO_SEE, LAB_MASK_MOST_KEYS, &model, error);
-    if (status) return status;
-    const mg_gpt_config *config = mg_gpt_get_config(model.checkpoint.gpt);
-    maps m = {.layers = config->n_layer, .heads = config->n_head, .T = model.T};
-    m.scores = capture(lab, &m, model.checkpoint.gpt, model.ids, true);
-    m.weights = capture(lab, &m, model.checkpoint.gpt, model.ids, false);
+void lab_mask_model(mg_lab *lab, const lab_model *model) {
+    const mg_gpt_config *config = mg_gpt_get_config(model->checkpoint.gpt);
+    maps m = {.layers = config->n_layer, .heads = config->n_head, .T = model->T};
+    m.scores = capture(lab, &m, model->checkpoint.gpt, model->ids, true);
+    m.weights = capture(lab, &m, model->checkpoint.gpt, model->ids, false);
     lab_table *table = lab_table_begin(lab, "model", "This model's own scores: mean weight of a row on the future",
                                        "mask\tfirst layer\tlast layer");
     double difference, ignored, leaked[N_WAYS];
@@ -73,6 +69,4 @@ mg_status lab_mask_model(mg_lab *lab, mg_error *error) {
     lab_check_above(lab, "the model's scores under 0 before: weight on the future", leaked[ZERO_BEFORE], 0, "");
     lab_check_below(lab, "first layer: largest difference between −∞ by hand and the model's own mask", difference,
                     1e-5, "");
-    lab_model_free(&model);
-    return MG_OK;
 }

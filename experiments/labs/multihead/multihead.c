@@ -124,6 +124,8 @@ mg_status lab_multihead(mg_lab *lab, mg_error *error) {
     lab_hypothesis(lab, "One head has one set of weights per query. Where two different places must be told apart by a "
                         "linear reader, two heads can do it and one cannot, at the same number of parameters.");
     lab_hypothesis(lab, "Where a linear reader follows at once, W^O adds nothing: two matrices in a row are one.");
+    lab_guess(lab, "one", "%", "Two symbols are asked for at once. What share of its answers does one head get right?");
+    lab_guess(lab, "two", "%", "And two heads, of the same total width?");
     lab_exercise(lab,
                  "One head may weigh its two places 2/3 and 1/3. Why does that not help a linear reader to name both, "
                  "and why does it help an MLP?");
@@ -136,6 +138,8 @@ mg_status lab_multihead(mg_lab *lab, mg_error *error) {
     lab_source(lab,
                "Elhage et al. 2021, A mathematical framework for transformer circuits: heads are independent and add "
                "up.");
+    mg_status status = lab_begin(lab, error);
+    if (status) return status;
     wiring(lab);
     return lab_multihead_task(lab, error);
 }

@@ -255,6 +255,8 @@ static void check(mg_lab *lab, variant *v) {
 
 static void show_all(mg_lab *lab, variant *v, int steps) {
     lab_progress(lab, "training", N_VARIANTS, N_VARIANTS, "done");
+    lab_answer(lab, "one", 100 * v[ONE].right.mean);
+    lab_answer(lab, "two", 100 * v[TWO].right.mean);
     check(lab, v);
     show_curves(lab, v, steps);
     show_maps(lab, &v[ONE], &v[TWO]);
