@@ -181,6 +181,15 @@ mg_status mg_tokenizer_decode(const mg_tokenizer *t, const int *ids, size_t n_id
     return MG_OK;
 }
 
+bool mg_tokenizer_equal(const mg_tokenizer *a, const mg_tokenizer *b) {
+    if (a->kind != b->kind || a->n_tokens != b->n_tokens) return false;
+    for (int id = 0; id < a->n_tokens; id++) {
+        mg_token x = mg_tokenizer_token(a, id), y = mg_tokenizer_token(b, id);
+        if (x.length != y.length || memcmp(x.bytes, y.bytes, x.length) != 0) return false;
+    }
+    return true;
+}
+
 static int find_token(const mg_tokenizer *tokenizer, const char *bytes) {
     size_t length = strlen(bytes);
     for (int id = 0; id < mg_tokenizer_size(tokenizer); id++) {

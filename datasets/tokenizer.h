@@ -4,6 +4,7 @@
 
 #include "error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef enum mg_tokenizer_kind {
@@ -49,5 +50,7 @@ const char *mg_tokenizer_separator(const mg_tokenizer *tokenizer, int previous_i
  * else id 0. */
 int mg_tokenizer_start_id(const mg_tokenizer *tokenizer);
 mg_token mg_tokenizer_token(const mg_tokenizer *tokenizer, int id);
+/* Whether every id is the same token in both. */
+bool mg_tokenizer_equal(const mg_tokenizer *a, const mg_tokenizer *b);
 
 #endif

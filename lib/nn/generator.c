@@ -1,13 +1,15 @@
 #include "generator.h"
 
+#include "prefill.h"
+
 #include <string.h>
 
 struct mg_generator {
     mg_gpt *gpt;
     mg_tape *tape;
     int n_ids;
-    ptrdiff_t block_size, chunk; /* chunk: the tokens of a prompt that a cache takes at once */
-    int *prompt;                 /* the last block_size ids of it */
+    ptrdiff_t block_size;
+    int *prompt; /* the last block_size ids of it */
     ptrdiff_t prompt_length;
     int *window; /* what the next token is predicted from */
     ptrdiff_t length;
@@ -34,14 +36,6 @@ static mg_status allocate(mg_generator *g, bool use_cache, mg_error *error) {
     return use_cache ? mg_kv_cache_new(&g->cache, g->gpt, error) : MG_OK;
 }
 
-/* A pass holds at most 18 numbers per token and unit of width. A long prompt goes through a large model in parts, so
- * that most of the memory is for the weights. */
-static ptrdiff_t chunk_size(const mg_gpt_config *config) {
-    enum { BYTES = 7 << 17, SMALLEST = 16 };
-    ptrdiff_t token = 18 * (ptrdiff_t)sizeof(mg_real) * config->n_embd;
-    return BYTES / token > SMALLEST ? BYTES / token : SMALLEST;
-}
-
 mg_status mg_generator_new(mg_generator **generator, mg_gpt *gpt, int n_ids, bool use_cache, mg_error *error) {
     *generator = NULL;
     MG_CHECK(n_ids >= 1, "generator: %d ids to draw from; it must have at least 1", n_ids);
@@ -49,7 +43,6 @@ mg_status mg_generator_new(mg_generator **generator, mg_gpt *gpt, int n_ids, boo
     if (!g) return MG_ERR_MEMORY;
     g->gpt = gpt;
     g->block_size = mg_gpt_get_config(gpt)->block_size;
-    g->chunk = chunk_size(mg_gpt_get_config(gpt));
     int vocab_size = mg_gpt_get_config(gpt)->vocab_size;
     g->n_ids = n_ids < vocab_size ? n_ids : vocab_size;
     mg_status status = allocate(g, use_cache, error);
@@ -76,12 +69,9 @@ void mg_generator_free(mg_generator *generator) {
 
 /* The logits after the last of n ids: from the whole window, or, with a cache, from what is new in it. */
 static void predict(mg_generator *g, const int *ids, ptrdiff_t n) {
-    for (; g->cache && n > g->chunk; ids += g->chunk, n -= g->chunk) {
-        mg_gpt_forward(g->gpt, g->tape, ids, 1, g->chunk, &(mg_gpt_pass){.cache = g->cache, .cache_only = true});
-        mg_tape_reset(g->tape);
-    }
+    ptrdiff_t done = g->cache ? mg_prefill(g->gpt, g->tape, g->cache, ids, n) : 0;
     mg_gpt_pass pass = {.cache = g->cache, .last_only = true};
-    mg_tensor *logits = mg_gpt_forward(g->gpt, g->tape, ids, 1, n, &pass);
+    mg_tensor *logits = mg_gpt_forward(g->gpt, g->tape, ids + done, 1, n - done, &pass);
     memcpy(g->logits, logits->data, (size_t)mg_size(logits) * sizeof *g->logits);
     mg_tape_reset(g->tape);
 }

@@ -46,6 +46,35 @@ cmp -s <(generate causal --seed 1) <(generate causal --seed 2) && fail "two seed
 generate text -n 300 --temp 2 | iconv -f UTF-8 -t UTF-8 >/dev/null || fail "text that is not UTF-8"
 generate causal -n 1000000 2>/dev/null | head -c 10 >/dev/null || true # a reader that goes away
 
+# ---- A smaller model drafts ----
+"$program" train --data "$data" --grammar-size 20000 "${sizes[@]}" --n-layer 1 --n-embd 8 --out-dir small >/dev/null 2>&1
+"$program" train --data "$data" --grammar-size 20000 "${sizes[@]}" --n-layer 1 --block-size 5 --out-dir short >/dev/null 2>&1
+for n in 1 5 8 40; do
+    cmp <(generate causal -n $n --temp 0 -p "o cachorro") \
+        <(generate causal -n $n --temp 0 -p "o cachorro" --draft small --draft-tokens $((n % 4 + 1)) 2>/dev/null) ||
+        fail "-n $n: greedy text changes with --draft"
+done
+cmp <(generate causal -n 20 --temp 0) <(generate causal -n 20 --temp 0 --draft short --draft-tokens 9 2>/dev/null) ||
+    fail "a draft model with a shorter context"
+status 0 generate causal -n 5 --num-samples 200 --draft small
+says "tokens per pass of the model"
+[ "$(grep -c -e --------------- out)" = 199 ] || fail "200 samples with --draft"
+cp out drafted
+status 0 generate causal -n 5 --num-samples 200 --draft small/checkpoint.h5
+cmp drafted out || fail "the same seed with --draft"
+status 0 generate causal -n 6 --draft causal # nothing to reject: 4 drafted and one more, then 2 drafted at the edge
+says "4.00 tokens per pass of the model; 100% of 6 drafted tokens stayed"
+status 2 generate causal --draft small --no-kv-cache
+says "--draft works with KV caches"
+status 2 generate causal --draft text
+says "--draft text has another vocabulary"
+status 1 generate none --draft small
+says "cannot judge them in one pass"
+status 1 generate causal --draft none
+says "the draft model looks ahead"
+status 1 generate causal --draft nofile.h5
+says nofile.h5
+
 # ---- The context ----
 status 0 generate causal --temp 0 -n 3 --ids 1,2,3,4,5,6,7,8,9,10
 says "10 tokens"; says "context is 8 tokens"

@@ -200,6 +200,20 @@ static void kinds_have_names(void **state) {
     assert_says(error.message, "'bpe'");
 }
 
+static void equal_is_token_by_token(void **state) {
+    (void)state;
+    mg_tokenizer *a = from_text(MG_TOKENIZER_CHAR, "abc"), *same = from_text(MG_TOKENIZER_CHAR, "cba"),
+                 *longer = from_text(MG_TOKENIZER_CHAR, "abcd"), *other = from_text(MG_TOKENIZER_CHAR, "abd"),
+                 *words = from_text(MG_TOKENIZER_WORD, "a"), *characters = from_text(MG_TOKENIZER_CHAR, "a");
+    assert_true(mg_tokenizer_equal(a, a) && mg_tokenizer_equal(a, same));
+    assert_false(mg_tokenizer_equal(a, longer) || mg_tokenizer_equal(longer, a));
+    assert_false(mg_tokenizer_equal(a, other));
+    assert_int_equal(mg_tokenizer_size(words), mg_tokenizer_size(characters));
+    assert_false(mg_tokenizer_equal(words, characters)); /* the same tokens of another kind */
+    mg_tokenizer *all[] = {a, same, longer, other, words, characters};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) mg_tokenizer_free(all[i]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(characters_are_sorted_by_bytes),
@@ -211,6 +225,7 @@ int main(void) {
         cmocka_unit_test(bad_vocabularies_are_refused),
         cmocka_unit_test(ids_out_of_range_are_refused),
         cmocka_unit_test(kinds_have_names),
+        cmocka_unit_test(equal_is_token_by_token),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
