@@ -12,6 +12,7 @@
 #include "lab.h"
 #include "parallel.h"
 #include "progress.h"
+#include "run_dir.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -32,7 +33,7 @@ typedef struct audit_options {
 /* clang-format off */
 static const mg_setting flags[] = {
     {.name = "ids", TEXT(ids, "1,2,3"), .help = "A sequence of your own to test beside the random ones"},
-    {.name = "length", COUNT(length, 1, 1 << 20), .help = "Tokens per sequence [the model's context]"},
+    {.name = "length", COUNT(length, 2, 1 << 20), .help = "Tokens per sequence [the model's context]"},
     {.name = "full", COUNT(full, 1, 4096), .help = "Try every pair of positions up to this length"},
     {.name = "cuts", COUNT(cuts, 1, 1 << 20), .help = "Beyond it, try at least so many places to cut"},
     {.name = "sequences", COUNT(sequences, 1, 1000), .help = "Random sequences"},
@@ -167,6 +168,26 @@ static mg_status write_json(const char *path, const char *json, mg_error *error)
     return mg_atomic_text_end(&file, error);
 }
 
+static mg_status check_file(const char *path, mg_error *error) {
+    mg_atomic_text file;
+    mg_status status = mg_atomic_text_begin(&file, path, error);
+    if (!status) mg_atomic_text_abandon(&file);
+    return status;
+}
+
+/* Before the audit, so that none is lost for a name that cannot be written to. */
+static mg_status check_results(const audit_options *options, mg_error *error) {
+    mg_status status = MG_OK;
+    if (options->out_dir) {
+        char page[4096];
+        status = mg_make_folders(options->out_dir, NULL, error);
+        snprintf(page, sizeof page, "%s/report.html", options->out_dir);
+        if (!status) status = check_file(page, error);
+    }
+    if (!status && options->json && strcmp(options->json, "-") != 0) status = check_file(options->json, error);
+    return status;
+}
+
 static mg_status write_results(subject *s, const audit_options *options, const char *command, const audit_about *about,
                                const mg_audit *audit, mg_error *error) {
     char *json = audit_report_json(about, audit);
@@ -255,8 +276,9 @@ static int run_command(int argc, char **argv) {
                                          : name,
                  .pipe = {.to = -1, .from = -1}};
     mg_error error;
-    mg_status status = checkpoint ? open_checkpoint(&s, checkpoint, &error)
-                                  : open_program(&s, &options, program, &error);
+    mg_status status = check_results(&options, &error);
+    if (!status)
+        status = checkpoint ? open_checkpoint(&s, checkpoint, &error) : open_program(&s, &options, program, &error);
     int result = 0;
     if (!status) result = audit_subject(&s, &options, command);
     if (status) result = mg_interrupt_asked() ? INTERRUPTED : mg_command_end(&line, status, &error);

@@ -64,7 +64,7 @@ mg_status audit_pipe_start(audit_pipe *p, char *const *argv, mg_error *error) {
         return mg_error_set(error, MG_ERR_IO, "'%s' cannot be started: %s", argv[0], strerror(failed));
     }
     set_nonblocking(p->to);
-    snprintf(p->asked, sizeof p->asked, "its greeting");
+    p->asked[0] = 0;
     p->deadline = mg_seconds() + p->timeout;
     return MG_OK;
 }
@@ -74,7 +74,7 @@ void audit_pipe_stdio(audit_pipe *p) {
     p->from = STDIN_FILENO;
     p->to = STDOUT_FILENO;
     set_nonblocking(p->to);
-    snprintf(p->asked, sizeof p->asked, "its greeting");
+    p->asked[0] = 0;
     p->deadline = mg_seconds() + p->timeout;
 }
 
@@ -109,24 +109,33 @@ void audit_pipe_close(audit_pipe *p, bool kindly) {
 
 /* ---- What went wrong ---- */
 
+audit_pipe_moment audit_pipe_when(const audit_pipe *p) {
+    audit_pipe_moment when = {" before it greeted"};
+    if (p->asked[0]) snprintf(when.text, sizeof when.text, " when asked for %s", p->asked);
+    return when;
+}
+
 static mg_status say_ended(audit_pipe *p, mg_error *error) {
     int status = 0;
     if (p->pid == 0)
-        return mg_error_set(error, MG_ERR_IO, "the model's side of the pipe closed, asked for %s", p->asked);
+        return mg_error_set(error, MG_ERR_IO, "the model's side of the pipe closed%s", audit_pipe_when(p).text);
     if (!wait_for(p, 1, &status))
-        return mg_error_set(error, MG_ERR_IO, "the program closed its standard output, asked for %s", p->asked);
+        return mg_error_set(error, MG_ERR_IO, "the program closed its standard output%s", audit_pipe_when(p).text);
     if (WIFSIGNALED(status))
-        return mg_error_set(error, MG_ERR_IO, "the program was ended by signal %d (%s), asked for %s", WTERMSIG(status),
-                            strsignal(WTERMSIG(status)), p->asked);
-    return mg_error_set(error, MG_ERR_IO, "the program ended with status %d, asked for %s", WEXITSTATUS(status),
-                        p->asked);
+        return mg_error_set(error, MG_ERR_IO, "the program was ended by signal %d (%s)%s", WTERMSIG(status),
+                            strsignal(WTERMSIG(status)), audit_pipe_when(p).text);
+    return mg_error_set(error, MG_ERR_IO, "the program ended with status %d%s", WEXITSTATUS(status),
+                        audit_pipe_when(p).text);
 }
 
 static mg_status say_silent(const audit_pipe *p, mg_error *error) {
     char got[64] = "did not answer";
-    if (p->length > 0) snprintf(got, sizeof got, "stopped in its answer after %zu bytes", p->length);
-    return mg_error_set(error, MG_ERR_IO, "the program %s within %g s (--timeout), asked for %s", got, p->timeout,
-                        p->asked);
+    if (p->length > 0)
+        snprintf(got, sizeof got, "stopped in its answer after %zu bytes", p->length);
+    else if (!p->asked[0])
+        return mg_error_set(error, MG_ERR_IO, "the program did not greet within %g s (--timeout)", p->timeout);
+    return mg_error_set(error, MG_ERR_IO, "the program %s within %g s (--timeout)%s", got, p->timeout,
+                        audit_pipe_when(p).text);
 }
 
 /* ---- Bytes ---- */

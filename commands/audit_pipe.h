@@ -13,7 +13,7 @@ typedef struct audit_pipe {
     int to, from;          /* −1: closed */
     double timeout;        /* seconds that an answer may take */
     bool (*stopped)(void); /* whether the user wants to stop */
-    char asked[96];        /* what it was asked last, for messages */
+    char asked[96];        /* what it was asked last, for messages; "": its greeting is awaited */
     double deadline;       /* of the answer */
     char *buffer;          /* read and not used: length bytes from start on */
     size_t start, length, capacity;
@@ -27,6 +27,12 @@ void audit_pipe_stdio(audit_pipe *pipe);
 /* End it: by closing its input; if it is not gone soon, by SIGTERM; then by SIGKILL. Nobody else is signalled. `kindly`
  * false leaves out the first. */
 void audit_pipe_close(audit_pipe *pipe, bool kindly);
+
+/* " when asked for …" or " before it greeted", for the end of a message. */
+typedef struct audit_pipe_moment {
+    char text[120];
+} audit_pipe_moment;
+audit_pipe_moment audit_pipe_when(const audit_pipe *pipe);
 
 /* From here the time for an answer runs. All below: MG_ERR_IO if it ended, closed its output or is silent for too long;
  * MG_ERR_STATE if the user stops it; MG_ERR_FORMAT if it says what nobody asked for. */

@@ -27,9 +27,9 @@ static mg_status read_object(audit_pipe *pipe, json_t **object, mg_error *error)
     if (json_is_object(*object)) return MG_OK;
     json_decref(*object);
     return mg_error_set(error, MG_ERR_FORMAT,
-                        "the program wrote '%.80s' where a JSON object was expected, asked for %s: what else it prints "
+                        "the program wrote '%.80s' where a JSON object was expected%s: what else it prints "
                         "belongs on its standard error",
-                        line, pipe->asked);
+                        line, audit_pipe_when(pipe).text);
 }
 
 static bool read_count(const json_t *greeting, const char *key, int most, int *to) {
@@ -175,8 +175,8 @@ static mg_status check_answer(const audit_pipe *pipe, const json_t *answer, shap
     const json_t *given = json_object_get(answer, "shape");
     if (is_shape(given, expected)) return MG_OK;
     char *text = given ? json_dumps(given, JSON_ENCODE_ANY) : NULL;
-    mg_status status = mg_error_set(error, MG_ERR_FORMAT, "the program answered %s%.60s, asked for %s: it has to be %s",
-                                    text ? "the shape " : "no shape", text ? text : "", pipe->asked,
+    mg_status status = mg_error_set(error, MG_ERR_FORMAT, "the program answered %s%.60s%s: it has to be %s",
+                                    text ? "the shape " : "no shape", text ? text : "", audit_pipe_when(pipe).text,
                                     shape_in_words(expected).text);
     free(text);
     return status;
@@ -221,13 +221,11 @@ static mg_status read_text_row(const audit_pipe *pipe, const char *line, size_t 
         if (!*line || k == n || end == line || !strchr(" \t,\r", *end))
             return mg_error_set(
                 error, MG_ERR_FORMAT,
-                "line %zu of the program's answer has %s number %zu ('%.20s'); it has to be %zu numbers, "
-                "asked for %s",
-                row + 1,
+                "line %zu of the program's answer has %s number %zu ('%.20s'); it has to be %zu numbers%s", row + 1,
                 *line && k < n ? "a bad"
                 : !*line       ? "no"
                                : "a superfluous",
-                k + 1, line, n, pipe->asked);
+                k + 1, line, n, audit_pipe_when(pipe).text);
         to[k] = value;
         line = end;
     }

@@ -14,22 +14,28 @@ static const char title[] = "Does this model read its labels?";
 
 /* ---- In words ---- */
 
+static const char *first_failure(const mg_audit *audit) {
+    mg_audit_probe failed = 0;
+    while (audit->finding[failed].verdict != MG_AUDIT_FAIL) failed++;
+    return mg_audit_probe_name(failed);
+}
+
 /* What the first failure or doubt means for the rest. */
 static const char *conclusion(const mg_audit *audit, char *text, size_t size) {
-    mg_audit_probe first = mg_audit_first(audit);
-    switch (mg_audit_overall(audit)) {
-    case MG_AUDIT_PASS: snprintf(text, size, "Every probe that could be asked passes."); break;
-    case MG_AUDIT_FAIL: {
-        mg_audit_probe failed = 0;
-        while (audit->finding[failed].verdict != MG_AUDIT_FAIL) failed++;
-        snprintf(text, size, "The model fails: begin with `%s`; what is below it may follow from it.",
-                 mg_audit_probe_name(failed));
-        break;
-    }
-    default:
-        snprintf(text, size, "No probe fails, but `%s` is inconclusive: the model is not acquitted.",
-                 mg_audit_probe_name(first));
-    }
+    mg_audit_verdict overall = mg_audit_overall(audit);
+    const char *first = overall == MG_AUDIT_PASS ? "" : mg_audit_probe_name(mg_audit_first(audit));
+    if (overall == MG_AUDIT_FAIL)
+        snprintf(text, size, "%s: begin with `%s`; what is below it may follow from it.",
+                 audit->complete ? "The model fails" : "The audit was not finished, and what it saw fails",
+                 first_failure(audit));
+    else if (audit->calls == audit->refusals)
+        snprintf(text, size, "The model answered nothing, so that nothing is known of it.");
+    else if (!audit->complete)
+        snprintf(text, size, "The audit was not finished: `%s` and what is below it are undecided.", first);
+    else if (overall == MG_AUDIT_INCONCLUSIVE)
+        snprintf(text, size, "No probe fails, but `%s` is inconclusive: the model is not acquitted.", first);
+    else
+        snprintf(text, size, "Every probe that could be asked passes.");
     return text;
 }
 

@@ -32,7 +32,9 @@ void mg_print_wrapped(FILE *out, int columns, const char *first, const char *ind
     const char *before = first;
     do {
         size_t n = mg_line_fitting(text, columns - mg_text_columns(before));
-        fprintf(out, "%s%.*s\n", before, (int)n, text);
+        size_t label = strlen(before);
+        while (n == 0 && label > 0 && before[label - 1] == ' ') label--;
+        fprintf(out, "%.*s%.*s\n", (int)label, before, (int)n, text);
         text += n;
         if (*text == ' ' || *text == '\n') text++;
         before = indent;

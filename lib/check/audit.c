@@ -215,6 +215,13 @@ static void run_probe(audit *a, mg_audit_probe probe) {
     a->result->finding[probe].calls = a->result->calls - before;
 }
 
+/* A model that refuses all is not one with doubts: something is wrong with the question or its code. */
+static mg_status say_no_answer(const audit *a) {
+    const mg_error last = *a->error;
+    return mg_error_set(a->error, MG_ERR_STATE, "the model answered none of %ld calls; it refused: %s",
+                        a->result->calls, last.message);
+}
+
 mg_status mg_audit_run(mg_audit *result, const mg_audit_model *model, const mg_audit_options *options,
                        mg_error *error) {
     mg_error own;
@@ -225,6 +232,8 @@ mg_status mg_audit_run(mg_audit *result, const mg_audit_model *model, const mg_a
         if (is_offered(&a, p)) run_probe(&a, p);
         status = a.broken;
     }
+    if (!status && result->calls > 0 && result->refusals == result->calls) status = say_no_answer(&a);
+    result->complete = status == MG_OK;
     result->rows = a.rows;
     result->sequences = a.sequences;
     mg_arena_free(a.arena);

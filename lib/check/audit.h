@@ -119,10 +119,13 @@ typedef struct mg_audit {
     int64_t pairs,
         looked_at;       /* (prediction, later token) in a sequence of `length`, and those of them that were tested */
     long calls, planned; /* of the model; calls is never more than planned */
+    long refusals;       /* calls that ended a probe because the model refused */
+    bool complete;       /* whether no error ended it */
 } mg_audit;
 
 /* `options` may be NULL. If an error ends the audit, what was found until then is in *result; the current probe and
  * those after it are inconclusive. *result must always be freed. MG_ERR_INPUT: the options do not fit the model.
+ * MG_ERR_STATE: it was stopped, or the model refused every call.
  * Running out of memory goes to the failure handler. */
 MG_API mg_status mg_audit_run(mg_audit *result, const mg_audit_model *model, const mg_audit_options *options,
                               mg_error *error);

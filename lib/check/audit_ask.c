@@ -22,9 +22,10 @@ static bool may_call(audit *a) {
 
 static bool answered(audit *a, mg_status status) {
     if (!status) return true;
-    if (status == MG_ERR_INPUT)
+    if (status == MG_ERR_INPUT) {
+        a->result->refusals++;
         mg_audit_say(a, MG_AUDIT_INCONCLUSIVE, "the model refused: %s", a->error->message);
-    else {
+    } else {
         mg_audit_say(a, MG_AUDIT_INCONCLUSIVE, "%s", a->error->message);
         a->broken = status;
     }
@@ -159,9 +160,13 @@ double mg_audit_scale(int64_t n, const double *logits) {
     return scale;
 }
 
-bool mg_audit_is_rounding(const audit *a, double change) {
+double mg_audit_rounding(const audit *a) {
     static const double epsilon[] = {0x1p-24, 0x1p-53, 0x1p-11, 0x1p-8};
-    return change <= 16 * epsilon[a->model->dtype] * a->scale;
+    return epsilon[a->model->dtype] * a->scale;
+}
+
+bool mg_audit_is_rounding(const audit *a, double change) {
+    return change <= 16 * mg_audit_rounding(a);
 }
 
 double mg_audit_limit(const audit *a, int64_t n, const double *logits) {

@@ -62,6 +62,7 @@ double mg_audit_difference(int64_t n, const double *x, const double *y);
 /* The same, if it counts within one shape: any at all, or with noise what exceeds its multiple. Else 0. */
 double mg_audit_change(const audit *a, int64_t n, const double *x, const double *y);
 double mg_audit_scale(int64_t n, const double *logits); /* the largest finite one */
+double mg_audit_rounding(const audit *a);               /* of one logit, in the dtype */
 /* Whether a change is no larger than what adding in another order leaves: it counts all the same, with a hint. */
 bool mg_audit_is_rounding(const audit *a, double change);
 /* The most that two shapes may differ: the dtype's tolerance of the largest finite logit, or the noise's multiple. */

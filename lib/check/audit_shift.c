@@ -67,7 +67,7 @@ static bool score(audit *a, int T, scores *s) {
         for (int input = 0; input < INPUTS; input++)
             if (!score_input(a, input, T, ids, logits, s->by[input][n])) return false;
         if (!mg_audit_loss(a, ids, T, &s->loss[n])) return false;
-        s->limit[n] = mg_audit_limit(a, 1, &s->loss[n]);
+        s->limit[n] = fmax(mg_audit_limit(a, 1, &s->loss[n]), mg_audit_rounding(a));
     }
     return true;
 }
@@ -160,6 +160,21 @@ static void judge_multiple(audit *a, const scores *s) {
                      "cross-entropy in nats to have its targets checked");
 }
 
+/* Whether every offset has the same cross-entropy in each sequence, as far as that can be told: then no loss says which
+ * one it is. */
+static bool all_are_alike(const scores *s) {
+    for (int n = 0; n < SEQUENCES; n++) {
+        double least = INFINITY, most = -INFINITY;
+        for (int k = 0; k < AHEADS; k++) {
+            double by = s->by[WHOLE][n][k];
+            if (!isnan(by)) least = fmin(least, by);
+            if (!isnan(by)) most = fmax(most, by);
+        }
+        if (!(most - least <= 2 * s->limit[n])) return false;
+    }
+    return true;
+}
+
 void mg_audit_shift(audit *a) {
     int T = a->T < MOST_TOKENS ? a->T : MOST_TOKENS;
     while (T > 2 && (int64_t)T * a->model->vocab > MOST_LOGITS) T /= 2;
@@ -171,9 +186,15 @@ void mg_audit_shift(audit *a) {
     if (!score(a, T, &s)) return;
     bool fits, alone;
     int rule = find_rule(&s, &fits, &alone);
-    if (!fits) judge_multiple(a, &s);
-    if (fits && alone) judge_rule(a, &s, rule);
-    if (fits && !alone) {
+    if (all_are_alike(&s)) {
+        mg_audit_say(a, MG_AUDIT_INCONCLUSIVE, "all offsets give the same, so that no loss tells them apart");
+        list_rules(a, &s);
+        mg_audit_look(a, "weights that are 0, or a vocabulary of which only one token can be");
+    } else if (fits && alone)
+        judge_rule(a, &s, rule);
+    else if (!fits)
+        judge_multiple(a, &s);
+    else {
         mg_audit_say(a, MG_AUDIT_INCONCLUSIVE,
                      "several rules give this loss: the predictions are too much alike to tell");
         list_rules(a, &s);

@@ -546,7 +546,61 @@ static void the_users_sequence_is_tested(void **state) {
     }
 }
 
+/* A loss that is the same whatever the target tells nothing of the targets. */
+static mg_status logits_of_zero(void *user, const mg_audit_batch *b, double *logits, mg_error *error) {
+    (void)error;
+    const toy *m = user;
+    for (int64_t i = 0; i < (int64_t)b->rows * b->length * b->n_columns; i++) logits[i] = m->unit;
+    return MG_OK;
+}
+
+static mg_status loss_of_any(void *user, const int *ids, int n, double *loss, mg_error *error) {
+    (void)ids;
+    (void)n;
+    (void)error;
+    const toy *m = user;
+    *loss = log(m->V) + m->smoothing;
+    return MG_OK;
+}
+
+static void equal_offsets_decide_nothing(void **state) {
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        toy m = {.V = i & 1 ? 1 : 7, .unit = i & 2 ? 3 : 0, .smoothing = i & 4 ? 0.5 : 0, .T = 9, .bare = true};
+        mg_audit_model model = model_of(&m);
+        model.logits = logits_of_zero;
+        model.loss = loss_of_any;
+        mg_audit audit;
+        assert_int_equal(mg_audit_run(&audit, &model, NULL, NULL), MG_OK);
+        assert_int_equal(audit.finding[MG_AUDIT_SHIFT].verdict, MG_AUDIT_INCONCLUSIVE);
+        assert_says(audit.finding[MG_AUDIT_SHIFT].evidence, "all offsets give the same");
+        assert_int_equal(audit.finding[MG_AUDIT_MASK].verdict, MG_AUDIT_INCONCLUSIVE);
+        mg_audit_free(&audit);
+    }
+}
+
 /* ---- What goes wrong on the way ---- */
+
+static mg_status no_logits(void *user, const mg_audit_batch *b, double *logits, mg_error *error) {
+    (void)user;
+    (void)b;
+    (void)logits;
+    return mg_error_set(error, MG_ERR_INPUT, "never");
+}
+
+static void a_model_that_refuses_all_is_not_audited(void **state) {
+    (void)state;
+    toy m = {.bare = true};
+    mg_audit_model model = model_of(&m);
+    model.logits = no_logits;
+    mg_audit audit;
+    mg_error error;
+    assert_int_equal(mg_audit_run(&audit, &model, NULL, &error), MG_ERR_STATE);
+    assert_says(error.message, "the model answered none of 4 calls; it refused: never");
+    assert_true(!audit.complete && audit.refusals == audit.calls);
+    assert_int_equal(mg_audit_overall(&audit), MG_AUDIT_INCONCLUSIVE);
+    mg_audit_free(&audit);
+}
 
 static void nan_never_passes(void **state) {
     (void)state;
@@ -729,6 +783,8 @@ int main(void) {
         cmocka_unit_test(any_token_of_a_small_vocabulary_is_tried),
         cmocka_unit_test(of_a_large_vocabulary_the_share_is_said),
         cmocka_unit_test(the_users_sequence_is_tested),
+        cmocka_unit_test(equal_offsets_decide_nothing),
+        cmocka_unit_test(a_model_that_refuses_all_is_not_audited),
         cmocka_unit_test(nan_never_passes),
         cmocka_unit_test(a_refusal_leaves_a_probe_inconclusive),
         cmocka_unit_test(a_broken_model_ends_the_audit),

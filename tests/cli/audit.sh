@@ -68,9 +68,9 @@ misbehaves() { # STATUS TEXT SHELL-SCRIPT
 answer() { # what to do after the first question
     printf "echo '%s'; read -r question; %s" "$greeting" "$1"
 }
-misbehaves 1 "did not answer within 0.5 s (--timeout), asked for its greeting" "exec sleep 60"
-misbehaves 1 "ended with status 3, asked for its greeting" "exit 3"
-misbehaves 1 "ended by signal 11" 'kill -SEGV $$'
+misbehaves 1 "the program did not greet within 0.5 s (--timeout)" "exec sleep 60"
+misbehaves 1 "ended with status 3 before it greeted" "exit 3"
+misbehaves 1 "ended by signal 11 (Segmentation fault) before it greeted" 'kill -SEGV $$'
 misbehaves 1 "the program closed its standard output" "exec >&-; exec sleep 60"
 misbehaves 1 "wrote 'loading the model' where a JSON object was expected" "echo loading the model"
 misbehaves 1 "has no end of line" "exec head -c 3000000 /dev/zero"
@@ -81,11 +81,11 @@ misbehaves 1 "has no \"context\"" 'echo "{\"maskgrad-audit\":1,\"vocab\":7,\"con
 misbehaves 1 "does not offer \"logits\"" 'echo "{\"maskgrad-audit\":1,\"vocab\":7,\"context\":7,\"can\":[\"loss\"]}"'
 misbehaves 1 "offers 'mind'" 'echo "{\"maskgrad-audit\":1,\"vocab\":7,\"context\":7,\"can\":[\"mind\"]}"'
 misbehaves 1 "dtype 'int8'" 'echo "{\"maskgrad-audit\":1,\"vocab\":7,\"context\":7,\"dtype\":\"int8\",\"can\":[]}"'
-misbehaves 1 "did not answer within 0.5 s (--timeout), asked for logits of 1 x 2 tokens" "$(answer 'exec sleep 60')"
-misbehaves 1 "ended with status 0, asked for logits" "$(answer true)"
+misbehaves 1 "did not answer within 0.5 s (--timeout) when asked for logits of 1 x 2 tokens" "$(answer 'exec sleep 60')"
+misbehaves 1 "ended with status 0 when asked for logits" "$(answer true)"
 misbehaves 1 "stopped in its answer after 6 bytes" \
     "$(answer 'echo "{\"shape\":[1,2,2]}"; printf 123456; exec sleep 60')"
-misbehaves 1 "the shape [1, 2], asked for logits of 1 x 2 tokens: it has to be [1, 2, 2]" \
+misbehaves 1 "the shape [1, 2] when asked for logits of 1 x 2 tokens: it has to be [1, 2, 2]" \
     "$(answer 'echo "{\"shape\":[1,2]}"')"
 misbehaves 1 "no shape" "$(answer 'echo "{}"')"
 misbehaves 1 "line 2 of the program's answer has no number 2" \
@@ -94,11 +94,17 @@ misbehaves 1 "has a superfluous number 3" "$(answer 'echo "{\"shape\":[1,2,2],\"
 misbehaves 1 "has a bad number 1 ('one 2')" "$(answer 'echo "{\"shape\":[1,2,2],\"text\":true}"; echo one 2')"
 misbehaves 1 "wrote 'and more" "echo '$greeting'; echo and more; exec sleep 60"
 ends 1 "$maskgrad" audit -- sh -c "$(answer 'echo "{\"shape\":[1,2,2],\"text\":true}"; echo 1 nan; echo 1 2; exit 0')"
-ends 3 "$maskgrad" audit -- sh -c "echo '$greeting'; while read -r question; do echo '{\"error\":\"not today\"}'; done"
+ends 1 "$maskgrad" audit -- sh -c "echo '$greeting'; while read -r question; do echo '{\"error\":\"not today\"}'; done"
 says out "repeat inconclusive the model refused: not today"
+says out "The model answered nothing"
+says err "the model answered none of"
 ends 1 "$maskgrad" audit -- sh -c "echo '$greeting'; while read -r question; do
     echo '{\"shape\":[1,2,2],\"text\":true}'; echo 1 nan; echo 1 2; done"
 says out "repeat FAIL a logit is NaN (position 0 of 2)"
+ends 1 "$maskgrad" audit -- sh -c "$(answer 'echo "{\"shape\":[1,2,2],\"text\":true}"; echo 1 2; echo 1 2; exit 0')"
+says out "The audit was not finished: \`repeat\` and what is below it are undecided"
+grep -q "No probe fails" out && fail "an audit that broke off has a conclusion"
+grep -q " $" out && fail "spaces at the end of a line"
 ends 1 "$maskgrad" audit -- ./no-such-program
 says err "'./no-such-program' cannot be started: No such file or directory"
 
@@ -137,6 +143,13 @@ ends 0 "$maskgrad" audit --sequences 1 -- sh replay.sh "$source/docs/audit.md"
 grep -q "instead of" err && { cat err >&2; fail "the conversation in docs/audit.md is another one"; }
 says out "mask pass"
 
+# Where results cannot be written is said before the audit.
+touch file
+for flags in "--json file/verdicts" "--json no-such-folder/verdicts" "--out-dir file" "--out-dir file/report"; do
+    ends 1 "$maskgrad" audit $flags -- sh -c 'echo begun >begun'
+    [ ! -e begun ] || fail "$flags is tried after the audit"
+done
+
 # ---- Usage ----
 
 ends 2 "$maskgrad" audit
@@ -147,6 +160,8 @@ ends 2 "$maskgrad" audit --stdio --json -
 ends 2 "$maskgrad" audit --ids 1,12 -- ./average
 says err "'12' is not a token id"
 ends 2 "$maskgrad" audit --ids 1 -- ./average
+ends 2 "$maskgrad" audit --length 1 -- ./average
+says err "2"
 ends 2 "$maskgrad" audit --length 17 -- ./average
 says err "the context is 16"
 
