@@ -157,6 +157,14 @@ class Verdicts(dict):
         return "\n".join(f"{probe:10}{verdict}" for probe, verdict in self.items())
 
 
+def _start(command):
+    try:
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    except OSError as error:
+        raise RuntimeError(f"the program {command[0]!r} cannot be started ({error.strerror}): install maskgrad, or name its "
+                           "program in the argument `maskgrad` or in the environment's MASKGRAD") from None
+
+
 def audit(logits, vocab, context, *, maskgrad=None, timeout=None, ids=None, seed=None, length=None, full=None, cuts=None,
           sequences=None, values=None, out_dir=None, **offers):
     """Audit a model that runs in this process. Starts maskgrad (the argument, the environment's MASKGRAD, or from PATH). The other
@@ -166,7 +174,7 @@ def audit(logits, vocab, context, *, maskgrad=None, timeout=None, ids=None, seed
              "values": values, "out-dir": out_dir, "ids": ",".join(str(int(i)) for i in ids) if ids is not None else None}
     command += [f"--{name}={value}" for name, value in flags.items() if value is not None]
     model = _Model(logits, vocab, context, **offers)
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with _start(command) as process:
         try:
             report = model.converse(process.stdout, process.stdin)
         except BrokenPipeError:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import numpy as np
+import torch
 from maskgrad_audit import audit
 
 V, T = 7, 10
@@ -36,28 +37,70 @@ assert audit(lambda ids: honest(ids).astype(np.float16), vocab=V, context=T, dty
 assert audit(lambda ids: honest(ids).tolist(), vocab=V, context=T).passed
 
 
+# The lines of docs/audit.md for transformers, Keras and JAX, with stand-ins: what they return is no NumPy array.
+class Array:
+    def __init__(self, x):
+        self.x = np.asarray(x, dtype=np.float32)
+
+    def __array__(self, dtype=None, copy=None):
+        return self.x if dtype is None else self.x.astype(dtype)
+
+
+def keras_model(ids, training):
+    assert not training
+    return Array(honest(ids))
+
+
+class Transformer:
+    """A tensor with a gradient, in an object of several outputs."""
+
+    def __call__(self, ids):
+        self.logits = torch.from_numpy(honest(ids.numpy())).float().requires_grad_()
+        return self
+
+
+model, jit = Transformer(), lambda f: lambda ids: Array(f(ids))
+assert audit(lambda ids: model(torch.from_numpy(ids)).logits, vocab=V, context=T).passed
+assert audit(lambda ids: keras_model(ids, training=False), vocab=V, context=T).passed
+assert audit(jit(honest), vocab=V, context=T).passed
+assert not audit(jit(leaky), vocab=V, context=T).passed
+
+
 def refuses(ids):
     raise ValueError("no\nthanks")
 
 
-verdicts = audit(refuses, vocab=V, context=T)
+def refuses_half(ids):
+    if ids.shape[1] == T // 2:
+        raise ValueError("no\nthanks")
+    return honest(ids)
+
+
+verdicts = audit(refuses_half, vocab=V, context=T)
 assert verdicts.verdict == "inconclusive" and "ValueError at adapter.py:" in verdicts["repeat"].evidence, verdicts
 
-for wrong in (lambda: audit(lambda ids: honest(ids)[0], vocab=V, context=T),
-              lambda: audit(honest, vocab=V + 1, context=T),
-              lambda: audit(honest, vocab=V, context=0),
-              lambda: audit(honest, vocab=V, context=T, dtype="int8"),
-              lambda: audit(honest, vocab=V, context=T, length=T + 1)):
+
+def not_done(words, ask):
     try:
-        wrong()
+        ask()
     except RuntimeError as error:
-        assert "maskgrad audit: " in str(error), error
+        assert words in str(error), error
     else:
-        raise AssertionError("a model that does not fit was audited")
-try:
-    audit(honest, vocab=V, context=T, maskgrad="./no-such-maskgrad")
-except FileNotFoundError:
-    pass
+        raise AssertionError(f"audited, in spite of: {words}")
+
+
+not_done("the model answered none of", lambda: audit(refuses, vocab=V, context=T))
+not_done("ValueError at adapter.py:", lambda: audit(refuses, vocab=V, context=T))
+not_done("maskgrad audit: ", lambda: audit(lambda ids: honest(ids)[0], vocab=V, context=T))
+not_done("maskgrad audit: ", lambda: audit(honest, vocab=V + 1, context=T))
+not_done("maskgrad audit: ", lambda: audit(honest, vocab=V, context=0))
+not_done("maskgrad audit: ", lambda: audit(honest, vocab=V, context=T, dtype="int8"))
+not_done("maskgrad audit: ", lambda: audit(honest, vocab=V, context=T, length=T + 1))
+not_done("'./no-such-maskgrad' cannot be started (No such file or directory): install maskgrad",
+         lambda: audit(honest, vocab=V, context=T, maskgrad="./no-such-maskgrad"))
+path, os.environ["PATH"], program = os.environ["PATH"], "/nowhere", os.environ.pop("MASKGRAD")
+not_done("'maskgrad' cannot be started", lambda: audit(honest, vocab=V, context=T))
+os.environ.update(PATH=path, MASKGRAD=program)
 
 # As a program that prints, and reads, wherever it likes.
 chatty = """
