@@ -14,8 +14,15 @@ lab_figure *lab_figure_begin(mg_lab *lab, const char *name, const char *title, l
     return figure;
 }
 
-static void add_series(lab_figure *figure, lab_list *list, lab_shape shape, lab_colour colour, const char *label, int n,
-                       const double *x, const double *y) {
+static const char *const *copy_names(mg_lab *lab, int n, const char *const *names) {
+    if (!names) return NULL;
+    const char **copy = mg_arena_alloc(lab->arena, (size_t)n, sizeof *copy, "names in a picture");
+    for (int i = 0; i < n; i++) copy[i] = lab_format(lab, "%s", names[i]);
+    return copy;
+}
+
+static lab_series *add_series(lab_figure *figure, lab_list *list, lab_shape shape, lab_colour colour, const char *label,
+                              int n, const double *x, const double *y) {
     mg_lab *lab = figure->lab;
     MG_CHECK(n >= 0, "'%s' of picture '%s' has %d points", label, figure->name, n);
     double *copy = mg_arena_alloc(lab->arena, 2 * (size_t)n + 1, sizeof *copy, "a curve");
@@ -24,8 +31,9 @@ static void add_series(lab_figure *figure, lab_list *list, lab_shape shape, lab_
         copy[n + i] = y ? y[i] : NAN;
     }
     lab_series *series = mg_arena_alloc(lab->arena, 1, sizeof *series, "a curve");
-    *series = (lab_series){shape, colour, lab_format(lab, "%s", label), n, copy, copy + n};
+    *series = (lab_series){shape, colour, lab_format(lab, "%s", label), n, copy, copy + n, NULL};
     lab_list_add(lab, list, series);
+    return series;
 }
 
 void lab_line(lab_figure *figure, lab_colour colour, const char *label, int n, const double *x, const double *y) {
@@ -34,6 +42,12 @@ void lab_line(lab_figure *figure, lab_colour colour, const char *label, int n, c
 
 void lab_points(lab_figure *figure, lab_colour colour, const char *label, int n, const double *x, const double *y) {
     add_series(figure, &figure->series, LAB_SHAPE_POINTS, colour, label, n, x, y);
+}
+
+void lab_named_points(lab_figure *figure, lab_colour colour, const char *label, int n, const char *const *names,
+                      const double *x, const double *y) {
+    lab_series *series = add_series(figure, &figure->series, LAB_SHAPE_POINTS, colour, label, n, x, y);
+    series->names = copy_names(figure->lab, n, names);
 }
 
 void lab_floor(lab_figure *figure, const char *label, double y) {
@@ -46,12 +60,10 @@ void lab_vertical(lab_figure *figure, const char *label, double x) {
 
 void lab_bars(lab_figure *figure, lab_colour colour, const char *label, int n, const char *const *names,
               const double *y) {
-    MG_CHECK(!figure->places || figure->n_places == n, "the bars of picture '%s' have %d and %d names",
-             figure->name, figure->n_places, n);
+    MG_CHECK(!figure->places || figure->n_places == n, "the bars of picture '%s' have %d and %d names", figure->name,
+             figure->n_places, n);
     if (!figure->places) {
-        const char **copy = mg_arena_alloc(figure->lab->arena, (size_t)n, sizeof *copy, "names of bars");
-        for (int i = 0; i < n; i++) copy[i] = lab_format(figure->lab, "%s", names[i]);
-        figure->places = copy;
+        figure->places = copy_names(figure->lab, n, names);
         figure->n_places = n;
     }
     add_series(figure, &figure->series, LAB_SHAPE_BARS, colour, label, n, NULL, y);
@@ -96,6 +108,11 @@ void lab_figure_end(lab_figure *figure, const char *format, ...) {
     figure->caption = lab_vformat(figure->lab, format, arguments);
     va_end(arguments);
     lab_add_block(figure->lab, (lab_block){.kind = LAB_BLOCK_FIGURE, .figure = figure});
+}
+
+const char *lab_legend(const lab_figure *figure, int k) {
+    const lab_series *s = figure->series.item[k];
+    return s->shape == LAB_SHAPE_LEVEL ? lab_format(figure->lab, "%s: %.4g", s->label, s->y[0]) : s->label;
 }
 
 /* ---- The extent of the axes ---- */
@@ -208,6 +225,14 @@ void lab_table_row(lab_table *table, const char *format, ...) {
     add_cells(table, text);
 }
 
+/* What a cell of numbers may say instead of one. */
+static bool is_none(const char *cell) {
+    static const char *const words[] = {"", "-", "–", "never"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(cell, words[i]) == 0) return true;
+    return false;
+}
+
 static bool is_number(const char *cell) {
     char *end;
     strtod(cell, &end);
@@ -216,9 +241,15 @@ static bool is_number(const char *cell) {
 }
 
 bool lab_column_is_numbers(const lab_table *table, int column) {
-    for (int r = 1; r < table->rows.n; r++)
-        if (!is_number(((const char *const *)table->rows.item[r])[column])) return false;
-    return table->rows.n > 1;
+    int numbers = 0;
+    for (int r = 1; r < table->rows.n; r++) {
+        const char *cell = ((const char *const *)table->rows.item[r])[column];
+        if (is_number(cell))
+            numbers++;
+        else if (!is_none(cell))
+            return false;
+    }
+    return numbers > 0;
 }
 
 void lab_table_end(lab_table *table, const char *format, ...) {

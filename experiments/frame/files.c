@@ -37,8 +37,15 @@ static void csv_row(FILE *out, int n, const char *const *cells) {
     fputc('\n', out);
 }
 
+static bool has_names(const lab_figure *figure) {
+    for (int k = 0; k < figure->series.n; k++)
+        if (((const lab_series *)figure->series.item[k])->names) return true;
+    return false;
+}
+
 static void write_figure(FILE *out, const lab_figure *figure) {
-    fputs("series,x,y\n", out);
+    bool named = has_names(figure);
+    fputs(named ? "series,x,y,name\n" : "series,x,y\n", out);
     for (int k = 0; k < figure->series.n + figure->verticals.n; k++) {
         const lab_series *s = k < figure->series.n ? figure->series.item[k]
                                                    : figure->verticals.item[k - figure->series.n];
@@ -49,10 +56,11 @@ static void write_figure(FILE *out, const lab_figure *figure) {
                 mg_csv_write_cell(out, figure->places[i]);
             else if (s->shape != LAB_SHAPE_LEVEL || k >= figure->series.n) /* a level has no x, a vertical no y */
                 fprintf(out, "%.9g", s->x[i]);
-            if (k < figure->series.n)
-                fprintf(out, ",%.9g\n", s->y[i]);
-            else
-                fputs(",\n", out);
+            fputc(',', out);
+            if (k < figure->series.n) fprintf(out, "%.9g", s->y[i]);
+            if (named) fputc(',', out);
+            if (s->names) mg_csv_write_cell(out, s->names[i]);
+            fputc('\n', out);
         }
     }
 }

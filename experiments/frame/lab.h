@@ -148,13 +148,16 @@ lab_figure *lab_figure_begin(mg_lab *lab, const char *name, const char *title, l
 /* n points; x NULL counts 0, 1, 2, …. Points that are not finite, or not positive on a log axis, leave a gap. */
 void lab_line(lab_figure *figure, lab_colour colour, const char *label, int n, const double *x, const double *y);
 void lab_points(lab_figure *figure, lab_colour colour, const char *label, int n, const double *x, const double *y);
+/* Each point with its name beside it, where there is room. */
+void lab_named_points(lab_figure *figure, lab_colour colour, const char *label, int n, const char *const *names,
+                      const double *x, const double *y);
 /* Bars over named places; several calls with the same names are drawn side by side. */
 void lab_bars(lab_figure *figure, lab_colour colour, const char *label, int n, const char *const *names,
               const double *y);
 /* The power law y = c·x^p that fits best on log-log axes, drawn and labelled with its exponent p, which is returned:
  * NaN when fewer than two points are positive and apart. */
 double lab_fit_power(lab_figure *figure, lab_colour colour, const char *label, int n, const double *x, const double *y);
-/* A labelled dashed line at a height that something must not cross, or at a place. */
+/* A labelled dashed line at a height that something must not cross, or at a place. The legend adds the height. */
 void lab_floor(lab_figure *figure, const char *label, double y);
 void lab_vertical(lab_figure *figure, const char *label, double x);
 /* What to look at: the sentence below the picture, which is also its text for those who cannot see it. It is printed

@@ -41,6 +41,7 @@ typedef struct lab_series {
     const char *label;
     int n;
     const double *x, *y;
+    const char *const *names; /* of points, or NULL */
 } lab_series;
 
 struct lab_figure {
@@ -136,6 +137,18 @@ bool lab_can_show(const lab_figure *figure, double x, double y);
 /* 0 … 1 along a span, by its logarithm if `log`. */
 double lab_along(lab_span span, bool log, double value);
 
+/* A series in the legend: a floor with its value. */
+const char *lab_legend(const lab_figure *figure, int k);
+
+/* ticks.c: up to `most` values to mark along a span, at least its two ends. */
+int lab_ticks(lab_span span, bool log, int most, double *at);
+const char *lab_tick_number(mg_lab *lab, double value);
+int lab_own_places(const lab_figure *figure, int most, double *at); /* 0: there are more */
+
+/* dashes.c: gnuplot's dash type of a series; which floor of the picture it is, from 0. */
+const char *lab_dash(const lab_figure *figure, int k);
+int lab_floor_index(const lab_figure *figure, int k);
+
 typedef enum lab_cell {
     LAB_CELL_VALUE,
     LAB_CELL_ZERO,   /* exactly 0 on a logarithmic scale */
@@ -178,6 +191,9 @@ void lab_heat_plot(FILE *pipe, const lab_heatmap *map, bool png);
 /* report.c */
 mg_status lab_write_report(mg_lab *lab, mg_error *error);
 void lab_html(FILE *out, const char *text); /* escaped */
+void lab_html_part(FILE *out, const char *text, size_t n);
+/* typeset.c */
+void lab_typeset(FILE *out, const char *text); /* escaped, and prose: d_k gets a subscript, `x` is code */
 /* How one lab of several ended. */
 typedef struct lab_outcome {
     const lab_row *row;

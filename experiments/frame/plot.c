@@ -16,12 +16,26 @@
 enum { FIGURE_WIDTH = 600, FIGURE_HEIGHT = 400, LETTER = 9, LINE = 21 }; /* logical pixels, at a text of 16 */
 enum { FEW_POINTS = 16 };                                                /* a line of so few points shows them */
 
+/* The field's symbols, as letters that need no markup: their length if one stands here, else 0. */
+static size_t plot_symbol(FILE *pipe, const char *text) {
+    static const struct { const char *written, *shown; } symbols[] = {{"d_k", "dₖ"}, {"W^O", "Wᴼ"}};
+    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
+        size_t n = strlen(symbols[i].written);
+        if (strncmp(text, symbols[i].written, n) != 0) continue;
+        fputs(symbols[i].shown, pipe);
+        return n;
+    }
+    return 0;
+}
+
 /* A single-quoted string of gnuplot, in which nothing is special but the quote, which is doubled. Control characters
  * are written out. */
 static void quoted(FILE *pipe, const char *text, const char *doubled) {
     mg_shown_text shown = mg_shown(text);
     fputc('\'', pipe);
     for (const char *c = shown.text; *c; c++) {
+        c += plot_symbol(pipe, c);
+        if (!*c) break;
         if (strchr(doubled, *c)) fputc(*c, pipe);
         fputc(*c, pipe);
     }
@@ -80,7 +94,7 @@ enum { FRAME_LEFT = 76, FRAME_RIGHT = 582, SAMPLE = 30 };
 static frame frame_of(const lab_figure *figure) {
     frame f = {.left = FRAME_LEFT, .longest = 1};
     for (int k = 0; k < figure->series.n; k++) {
-        int width = mg_text_columns(series_of(figure, k)->label);
+        int width = mg_text_columns(lab_legend(figure, k));
         if (width > f.longest) f.longest = width;
     }
     f.across = FIGURE_WIDTH * 9 / 10 / (f.longest * LETTER + SAMPLE + 2 * LETTER);
@@ -108,10 +122,6 @@ static void label_at(FILE *pipe, const frame *f, const char *text, double x, dou
     fprintf(pipe, " at screen %.4f, screen %.4f %s tc rgb '#%06X'\n", across_screen(x), up_screen(f, y), how, rgb);
 }
 
-static const char *dash_of(const lab_series *s) {
-    return s->colour == LAB_FLOOR || s->shape == LAB_SHAPE_FIT ? "dt (9,5)" : "dt 1";
-}
-
 static void plot_legend(FILE *pipe, const lab_figure *figure, const frame *f) {
     for (int k = 0; k < figure->series.n; k++) {
         const lab_series *s = series_of(figure, k);
@@ -127,11 +137,11 @@ static void plot_legend(FILE *pipe, const lab_figure *figure, const frame *f) {
             fprintf(pipe,
                     "set arrow from screen %.4f, screen %.4f to screen %.4f, screen %.4f nohead %s lw 2.6 "
                     "lc rgb '#%06X'\n",
-                    across_screen(x), up, across_screen(x + SAMPLE), up, dash_of(s), rgb);
+                    across_screen(x), up, across_screen(x + SAMPLE), up, lab_dash(figure, k), rgb);
         if (s->shape == LAB_SHAPE_POINTS || (s->shape == LAB_SHAPE_LINE && s->n <= FEW_POINTS))
             fprintf(pipe, "set label '' at screen %.4f, screen %.4f point pt 7 ps 0.8 lc rgb '#%06X'\n", middle, up,
                     rgb);
-        label_at(pipe, f, s->label, x + SAMPLE + 8, y, "left", 0x222222);
+        label_at(pipe, f, lab_legend(figure, k), x + SAMPLE + 8, y, "left", 0x222222);
     }
 }
 
@@ -168,7 +178,7 @@ static void plot_places(FILE *pipe, const lab_figure *figure) {
 static void plot_series(FILE *pipe, const lab_figure *figure, int k, int bar, int n_bars) {
     const lab_series *s = series_of(figure, k);
     unsigned rgb = lab_rgb(s->colour);
-    const char *dash = dash_of(s);
+    const char *dash = lab_dash(figure, k);
     double width = 0.8 / (n_bars > 0 ? n_bars : 1);
     switch (s->shape) {
     case LAB_SHAPE_LEVEL: fprintf(pipe, "%.9g with lines %s lw 2 lc rgb '#%06X'", s->y[0], dash, rgb); break;
@@ -194,15 +204,80 @@ static bool has_whole_x(const lab_figure *figure) {
     return true;
 }
 
+enum { MOST_PLACES = 8 };
+
+/* Few places of a logarithmic axis are marked themselves. */
+static void plot_log_places(FILE *pipe, const lab_figure *figure) {
+    double at[MOST_PLACES];
+    int n = lab_own_places(figure, MOST_PLACES, at);
+    fputs("set logscale x\n", pipe);
+    for (int i = 0; i < n; i++) fprintf(pipe, "%s%.9g", i ? "," : "set xtics (", at[i]);
+    if (n) fputs(")\n", pipe);
+}
+
+/* ---- Names of points ---- */
+
+enum { MOST_NAMES = 256, NAME_LETTER = 8, NAME_HIGH = 15 };
+
+typedef struct box {
+    double left, right, middle; /* logical pixels; all are NAME_HIGH high */
+} box;
+
+static bool is_free(const box *taken, int n, box wanted) {
+    if (wanted.right > FRAME_RIGHT + 10) return false;
+    for (int i = 0; i < n; i++)
+        if (fabs(taken[i].middle - wanted.middle) < NAME_HIGH && taken[i].left < wanted.right &&
+            wanted.left < taken[i].right)
+            return false;
+    return true;
+}
+
+/* A name stands right of its point, else left, above or below it; where all of it is taken there is none. */
+static void plot_name(FILE *pipe, const frame *f, const char *name, double x, double y, box *taken, int *n) {
+    static const struct {
+        double across, up, from; /* from: the part of its width that lies left of the place */
+        const char *how;
+    } sides[] = {{8, 0, 0, "left"}, {-8, 0, 1, "right"}, {0, 14, 0.5, "center"}, {0, -14, 0.5, "center"}};
+    double width = NAME_LETTER * mg_text_columns(name);
+    for (size_t i = 0; i < sizeof sides / sizeof *sides; i++) {
+        double left = x + sides[i].across - sides[i].from * width;
+        box wanted = {left, left + width, y - sides[i].up};
+        if (*n == MOST_NAMES || !is_free(taken, *n, wanted)) continue;
+        taken[(*n)++] = wanted;
+        label_at(pipe, f, name, x + sides[i].across, wanted.middle, sides[i].how, 0x444444);
+        return;
+    }
+}
+
+static void plot_names(FILE *pipe, const lab_figure *figure, lab_span across, lab_span up) {
+    frame f = frame_of(figure);
+    box taken[MOST_NAMES];
+    int n = 0;
+    for (int pass = 0; pass < 2; pass++) /* first the points themselves, which no name may hide */
+        for (int k = 0; k < figure->series.n; k++) {
+            const lab_series *s = series_of(figure, k);
+            for (int i = 0; i < s->n && s->names; i++) {
+                if (!lab_can_show(figure, s->x[i], s->y[i])) continue;
+                double x = f.left + (FRAME_RIGHT - f.left) * lab_along(across, figure->axes.log_x, s->x[i]);
+                double y = f.bottom - (f.bottom - f.top) * lab_along(up, figure->axes.log_y, s->y[i]);
+                if (pass == 1)
+                    plot_name(pipe, &f, s->names[i], x, y, taken, &n);
+                else if (n < MOST_NAMES)
+                    taken[n++] = (box){x - 4, x + 4, y};
+            }
+        }
+}
+
 static void plot_figure(FILE *pipe, const lab_figure *figure) {
     fputs("unset label\nunset arrow\nunset object\n", pipe);
     const lab_axes *axes = &figure->axes;
     lab_span x = lab_with_room(lab_span_x(figure), axes->log_x, 0.015), y = lab_span_y(figure);
     fprintf(pipe, "set xrange [%.9g:%.9g]\nset yrange [%.9g:%.9g]\n", x.low, x.high, y.low, y.high);
-    if (axes->log_x) fputs("set logscale x\n", pipe);
+    if (axes->log_x) plot_log_places(pipe, figure);
     if (!axes->log_x && x.high - x.low <= FEW_POINTS && has_whole_x(figure)) fputs("set xtics 1\n", pipe);
     if (axes->log_y) fputs("set logscale y\n", pipe);
     plot_frame(pipe, figure);
+    plot_names(pipe, figure, x, y);
     if (figure->places) plot_places(pipe, figure);
     for (int k = 0; k < figure->verticals.n; k++) {
         const lab_series *s = figure->verticals.item[k];

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { PANELS_ACROSS = 3, BAR_STEPS = 64, LINE = 17 /* logical pixels of a line of ticks */ };
+enum { PANELS_ACROSS = 3, BAR_STEPS = 64, MOST_TICKS = 6, LINE = 17 /* logical pixels of a line of ticks */ };
 /* Ticks shrink to this part of their size before every second one is left out. */
 #define SMALLEST_TEXT 0.7
 /* Logical pixels for 1, 2 and 3 panels side by side: few of them need not be wide, and their text reads larger. */
@@ -31,6 +31,10 @@ static int longest_tick(const lab_heatmap *map, bool rows) {
     return longest > 12 ? 12 : longest;
 }
 
+static const char *bar_title(const lab_heatmap *map) {
+    return lab_format(map->lab, map->scale.log ? "%s, log" : "%s", map->scale.unit);
+}
+
 static layout lay_out(const lab_heatmap *map) {
     int rows = 1, columns = 1, n = map->panels.n;
     for (int p = 0; p < n; p++) {
@@ -52,7 +56,7 @@ static layout lay_out(const lab_heatmap *map) {
     l.top = (turned ? column_letters * 8 + 8 : 22) / l.cell + (28 + (*map->scale.columns ? 20 : 0)) / l.cell;
     l.gap_x = columns + l.left + 8 / l.cell;
     l.gap_y = rows + l.top + 14 / l.cell;
-    l.width = l.across * l.gap_x + 84 / l.cell;
+    l.width = l.across * l.gap_x + fmax(84, 20 + 9 * mg_text_columns(bar_title(map))) / l.cell;
     l.height = l.down * l.gap_y + 6 / l.cell;
     l.text = l.cell >= LINE ? 1 : fmax(l.cell / LINE, SMALLEST_TEXT);
     l.tick_step = (int)ceil(LINE * l.text / l.cell);
@@ -215,17 +219,13 @@ static void label_panel(FILE *pipe, const lab_heatmap *map, const layout *l, int
 static void label_bar(FILE *pipe, const lab_heatmap *map, const layout *l, double size) {
     bar b = bar_of(map, l);
     lab_span span = lab_heat_span(map);
-    enum { TICKS = 5 };
-    for (int i = 0; i < TICKS; i++) {
-        double along = i / (TICKS - 1.0);
-        double value = map->scale.log ? span.low * pow(span.high / span.low, along)
-                                      : span.low + along * (span.high - span.low);
-        char text[24];
-        snprintf(text, sizeof text, map->scale.log ? "%.0e" : "%.3g",
-                 !map->scale.log && fabs(value) < 1e-12 * span.high ? 0 : value);
-        label(pipe, text, (place){b.x + b.half_width + 6 / l->cell, b.low + along * b.height}, "left", size, 0x333333);
-    }
-    label(pipe, map->scale.unit, (place){b.x - b.half_width, b.low + b.height + 22 / l->cell}, "left", size, 0x666666);
+    double ticks[MOST_TICKS];
+    int n = lab_ticks(span, map->scale.log, MOST_TICKS, ticks);
+    for (int i = 0; i < n; i++)
+        label(pipe, lab_tick_number(map->lab, ticks[i]),
+              (place){b.x + b.half_width + 6 / l->cell, b.low + lab_along(span, map->scale.log, ticks[i]) * b.height},
+              "left", size, 0x333333);
+    label(pipe, bar_title(map), (place){b.x - b.half_width, b.low + b.height + 22 / l->cell}, "left", size, 0x666666);
 }
 
 /* Text sizes are in the unit of the terminal: pixels for SVG, points at twice the scale for PNG. */

@@ -6,7 +6,11 @@
 #include <unistd.h>
 
 void lab_html(FILE *out, const char *text) {
-    for (const char *c = text; *c; c++) switch (*c) {
+    lab_html_part(out, text, strlen(text));
+}
+
+void lab_html_part(FILE *out, const char *text, size_t n) {
+    for (const char *c = text; c < text + n; c++) switch (*c) {
         case '&': fputs("&amp;", out); break;
         case '<': fputs("&lt;", out); break;
         case '>': fputs("&gt;", out); break;
@@ -24,6 +28,13 @@ void lab_html(FILE *out, const char *text) {
 static void element(FILE *out, const char *tag, const char *text) {
     fprintf(out, "<%s>", tag);
     lab_html(out, text);
+    fprintf(out, "</%.*s>\n", (int)strcspn(tag, " "), tag);
+}
+
+/* The same of a text that the lab wrote. */
+static void prose(FILE *out, const char *tag, const char *text) {
+    fprintf(out, "<%s>", tag);
+    lab_typeset(out, text);
     fprintf(out, "</%.*s>\n", (int)strcspn(tag, " "), tag);
 }
 
@@ -53,9 +64,9 @@ static void end_page(FILE *out) {
 static void write_list(FILE *out, const char *heading, const char *tag, const lab_list *texts) {
     if (texts->n == 0) return;
     fputs("<section>\n", out);
-    element(out, "h2", heading);
+    prose(out, "h2", heading);
     fprintf(out, "<%s>\n", tag);
-    for (int i = 0; i < texts->n; i++) element(out, "li", texts->item[i]);
+    for (int i = 0; i < texts->n; i++) prose(out, "li", texts->item[i]);
     fprintf(out, "</%s>\n</section>\n", tag);
 }
 
@@ -72,9 +83,9 @@ static void write_answers(FILE *out, mg_lab *lab) {
     for (int i = 0; i < lab->questions.n; i++) {
         const lab_question *question = lab->questions.item[i];
         fputs("<tr>", out);
-        element(out, "td", question->text);
-        if (guessed) element(out, "td data-label=\"your guess\"", lab_guess_text(lab, question));
-        element(out, "td data-label=\"measured\"", lab_answer_text(lab, question));
+        prose(out, "td", question->text);
+        if (guessed) prose(out, "td data-label=\"your guess\"", lab_guess_text(lab, question));
+        prose(out, "td data-label=\"measured\"", lab_answer_text(lab, question));
         fputs("</tr>\n", out);
     }
     fputs("</tbody>\n</table></div>\n</section>\n", out);
@@ -82,7 +93,7 @@ static void write_answers(FILE *out, mg_lab *lab) {
 
 static void write_done(FILE *out, const mg_lab *lab) {
     fputs("<section>\n<h2>What was done</h2>\n", out);
-    for (int i = 0; i < lab->did.n; i++) element(out, "p", lab->did.item[i]);
+    for (int i = 0; i < lab->did.n; i++) prose(out, "p", lab->did.item[i]);
     fputs("<dl>\n", out);
     for (int i = 0; i < lab->settings_used.n; i++) {
         const lab_pair *pair = lab->settings_used.item[i];
@@ -105,10 +116,10 @@ static void write_checks(FILE *out, const mg_lab *lab) {
     for (int i = 0; i < lab->checks.n; i++) {
         const lab_check *c = lab->checks.item[i];
         fputs("<tr>", out);
-        element(out, "td", c->name);
-        element(out, c->verdict == LAB_UNDECIDED ? "td data-label=\"undecided\"" : "td data-label=\"expected\"",
-                c->expected);
-        element(out, "td data-label=\"observed\"", c->observed);
+        prose(out, "td", c->name);
+        prose(out, c->verdict == LAB_UNDECIDED ? "td data-label=\"undecided\"" : "td data-label=\"expected\"",
+              c->expected);
+        prose(out, "td data-label=\"observed\"", c->observed);
         fprintf(out, "<td><span class=\"%s\">%s %s</span></td></tr>\n", lab_verdict_names[c->verdict],
                 verdict_signs[c->verdict], lab_verdict_names[c->verdict]);
     }
@@ -117,7 +128,7 @@ static void write_checks(FILE *out, const mg_lab *lab) {
 
 static void write_picture(FILE *out, mg_lab *lab, const char *name, const char *title, const char *caption, int width) {
     fputs("<section>\n", out);
-    element(out, "h2", title);
+    prose(out, "h2", title);
     fputs("<figure>\n", out);
     char path[4096];
     snprintf(path, sizeof path, "%s/%s.svg", lab->settings.out_dir, name);
@@ -138,7 +149,7 @@ static void write_picture(FILE *out, mg_lab *lab, const char *name, const char *
                 "are in %s.csv.</p>\n",
                 name);
     }
-    element(out, "figcaption", caption);
+    prose(out, "figcaption", caption);
     fputs("</figure>\n</section>\n", out);
 }
 
@@ -151,7 +162,7 @@ static const char *heat_caption(mg_lab *lab, const lab_heatmap *map) {
 
 static void write_table(FILE *out, const lab_table *table) {
     fputs("<section>\n", out);
-    element(out, "h2", table->title);
+    prose(out, "h2", table->title);
     fputs("<figure>\n<div class=\"scroll\"><table>\n", out);
     for (int r = 0; r < table->rows.n; r++) {
         const char *const *cells = table->rows.item[r];
@@ -159,22 +170,22 @@ static void write_table(FILE *out, const lab_table *table) {
         for (int c = 0; c < table->n_columns; c++) {
             bool number = lab_column_is_numbers(table, c);
             const char *head = number ? "th class=\"number\"" : "th", *cell = number ? "td class=\"number\"" : "td";
-            element(out, r == 0 ? head : cell, cells[c]);
+            prose(out, r == 0 ? head : cell, cells[c]);
         }
         fputs(r == 0 ? "</tr></thead>\n<tbody>\n" : "</tr>\n", out);
     }
     fputs("</tbody>\n</table></div>\n", out);
-    element(out, "figcaption", table->caption);
+    prose(out, "figcaption", table->caption);
     fputs("</figure>\n</section>\n", out);
 }
 
 static void write_texts(FILE *out, const lab_text_row *row) {
     fputs("<section>\n", out);
-    element(out, "h2", row->title);
+    prose(out, "h2", row->title);
     fputs("<div class=\"texts\">\n", out);
     for (int i = 0; i < row->n; i++) {
         fputs("<div>\n", out);
-        element(out, "h3", row->headings[i]);
+        prose(out, "h3", row->headings[i]);
         element(out, "pre", row->texts[i]);
         fputs("</div>\n", out);
     }
@@ -183,7 +194,7 @@ static void write_texts(FILE *out, const lab_text_row *row) {
 
 static void write_block(FILE *out, mg_lab *lab, const lab_block *b) {
     switch (b->kind) {
-    case LAB_BLOCK_NOTE: element(out, "p class=\"note\"", b->note); break;
+    case LAB_BLOCK_NOTE: prose(out, "p class=\"note\"", b->note); break;
     case LAB_BLOCK_FIGURE:
         write_picture(out, lab, b->figure->name, b->figure->title, b->figure->caption,
                       lab_figure_canvas(b->figure).width);
@@ -205,7 +216,7 @@ mg_status lab_write_report(mg_lab *lab, mg_error *error) {
     lab_verdict verdict = lab_verdict_of(lab);
     begin_page(out, lab_format(lab, "maskgrad lab %s", lab->row->name));
     element(out, "p class=\"over\"", lab_format(lab, "maskgrad lab %s", lab->row->name));
-    element(out, "h1", lab->row->question);
+    prose(out, "h1", lab->row->question);
     fprintf(out, "<p class=\"sum\"><span class=\"%s\">%s %s</span></p>\n", lab_verdict_names[verdict],
             verdict_signs[verdict], lab_verdicts_in_words(lab));
     if (lab->stopped)
@@ -251,7 +262,7 @@ mg_status lab_write_index(const char *out_dir, const lab_outcome *outcomes, int 
         const lab_outcome *o = &outcomes[i];
         if (o->reported) fprintf(out, "<a href=\"lab-%s/report.html\">", o->row->name);
         element(out, "strong", o->row->name);
-        element(out, "span class=\"question\"", o->row->question);
+        prose(out, "span class=\"question\"", o->row->question);
         if (o->reported) fputs("</a>", out);
         fprintf(out, "<span class=\"%s\">%s %s</span></li>\n", lab_verdict_names[o->verdict], verdict_signs[o->verdict],
                 o->stopped                    ? "interrupted"

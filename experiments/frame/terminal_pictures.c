@@ -24,6 +24,12 @@ static void put(grid *g, double along_x, double along_y, const char *glyph) {
     g->at[row][column] = glyph;
 }
 
+/* Two floors have two marks. */
+static const char *dash_of(const lab_figure *figure, int k, bool utf8) {
+    static const char *const marks[][2] = {{"-", "╌"}, {"=", "═"}, {".", "┄"}};
+    return marks[lab_floor_index(figure, k) % 3][utf8];
+}
+
 static bool is_dashed(const lab_series *s) {
     return s->colour == LAB_FLOOR || s->shape == LAB_SHAPE_FIT;
 }
@@ -104,17 +110,16 @@ void lab_print_figure(mg_lab *lab, const lab_figure *figure) {
         print_bars(lab, figure, utf8);
         return;
     }
-    const char *dash = utf8 ? "╌" : "-";
     grid g = {.columns = lab_columns(lab) - 14};
     for (int k = 0, used = 0; k < figure->series.n; k++) {
         const lab_series *s = figure->series.item[k];
         if (s->shape == LAB_SHAPE_LEVEL) continue;
-        put_series(&g, figure, s, is_dashed(s) ? dash : glyph_of(figure, used, utf8));
+        put_series(&g, figure, s, is_dashed(s) ? dash_of(figure, k, utf8) : glyph_of(figure, used, utf8));
         used += !is_dashed(s);
     }
     for (int k = 0; k < figure->series.n; k++) {
         const lab_series *s = figure->series.item[k];
-        if (s->shape == LAB_SHAPE_LEVEL) put_level(&g, figure, s->y[0], dash);
+        if (s->shape == LAB_SHAPE_LEVEL) put_level(&g, figure, s->y[0], dash_of(figure, k, utf8));
     }
     lab_print_wrapped(lab, "          ", "          ", figure->axes.y);
     print_grid(&g, figure, utf8);
@@ -136,8 +141,8 @@ void lab_print_figure(mg_lab *lab, const lab_figure *figure) {
     if (!fits) lab_print_wrapped(lab, "           ", "           ", figure->axes.x);
     for (int k = 0, used = 0; k < figure->series.n; k++) {
         const lab_series *s = figure->series.item[k];
-        const char *mark = is_dashed(s) ? dash : glyph_of(figure, used, utf8);
-        lab_print_wrapped(lab, lab_format(lab, "          %s ", mark), "            ", s->label);
+        const char *mark = is_dashed(s) ? dash_of(figure, k, utf8) : glyph_of(figure, used, utf8);
+        lab_print_wrapped(lab, lab_format(lab, "          %s ", mark), "            ", lab_legend(figure, k));
         used += !is_dashed(s);
     }
 }

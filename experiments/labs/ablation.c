@@ -305,7 +305,7 @@ static void show_table(mg_lab *lab, const study *s, const outcome *all, int n, d
         with_maps += behind;
         const char *verdict = !behind ? "none after it" : maps ? "survive" : "change";
         lab_table_row(table, "%s\t%+.4f\t%.4f\t%s\t%s\t%s\t%s", o->name, o->change.mean, o->change.error,
-                      behind ? lab_format(lab, "%.3f", o->moved) : "-", behind ? lab_format(lab, "%.3f", o->most) : "-",
+                      behind ? lab_format(lab, "%.3f", o->moved) : "–", behind ? lab_format(lab, "%.3f", o->most) : "–",
                       loss ? "survives" : "suffers", verdict);
     }
     lab_answer(lab, "survive", 100.0 * loss_survives / n);

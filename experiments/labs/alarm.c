@@ -197,7 +197,7 @@ static void show_runs(mg_lab *lab, const watched runs[N_RUNS]) {
         double last = 0, B = (double)r->options.batch_size * r->options.grad_accum;
         for (ptrdiff_t b = 0; b < (ptrdiff_t)B; b++) last += (double)r->row_loss[b * T + T - 1] / B;
         const char *when = accused(r) ? lab_format(lab, "%d", (int)r->at_end.raised_at) : "never";
-        const char *then = accused(r) ? lab_format(lab, "%.4f", loss_at_alarm(r)) : "";
+        const char *then = accused(r) ? lab_format(lab, "%.4f", loss_at_alarm(r)) : "–";
         lab_table_row(table, "%s\t%s\t%s\t%s\t%.1f\t%.4f\t%.4f\t%.4f", faults[i].name, when, then,
                       accused(r) ? mg_alarm_cause_name(r->at_end.cause) : "", largest_evidence(r),
                       mean(r->first, steps, FEW), last, mean(r->loss, steps, FEW));

@@ -360,7 +360,7 @@ static void entropy_of_rows(mg_lab *lab) {
         lab, "entropy", "How flat is a row of attention?",
         (lab_axes){.x = "d_k", .y = "mean entropy of a row (nats)", .log_x = true, .y_from_zero = true});
     lab_scores_lines(figure, s.entropy);
-    lab_floor(figure, "ln 6: all six weights equal", log(LAB_SCORE_TOKENS));
+    lab_floor(figure, "all six weights equal, ln 6", log(LAB_SCORE_TOKENS));
     lab_figure_end(figure, "Queries and keys are random, six of each, nothing is masked. A product of d_k numbers has "
                            "variance d_k; divided by √d_k its variance is 1 at every d_k, and rows should be as flat "
                            "at 1024 as at 4. Undivided, how near to 0 does the line come? There one key takes all.");

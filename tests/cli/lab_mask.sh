@@ -26,12 +26,17 @@ grep -q '^    empty row  1$' out.txt || fail "a table that does not fit is not p
 run=runs/lab-mask
 [ "$(head -1 $run/summary.csv)" = check,expected,observed,verdict ] || fail "the header of summary.csv"
 all_pass $run
-for name in row weights leak sums extremes; do [ -s $run/$name.csv ] || fail "$name.csv is missing"; done
+for name in scores row weights leak sums extremes; do [ -s $run/$name.csv ] || fail "$name.csv is missing"; done
 if command -v gnuplot >/dev/null; then
-    for name in row weights leak sums; do
+    for name in scores row weights leak sums; do
         [ -s $run/$name.png ] && [ -s $run/$name.svg ] || fail "the picture $name is missing"
     done
 fi
+
+# All pictures show one set of scores: the bars are the row of query 2 in the maps.
+awk -F, 'NR > 1 && $1 ~ /^−∞/ {print $3}' $run/row.csv >bars.txt
+awk -F, 'NR > 1 && $1 ~ /^−∞/ && $2 == 2 {print $7}' $run/weights.csv >cells.txt
+[ "$(wc -l <bars.txt)" -eq 6 ] && cmp -s bars.txt cells.txt || fail "two pictures, two sets of scores: $(paste bars.txt cells.txt)"
 
 # The command in the report reproduces it byte for byte.
 command=$(sed -n 's/^<pre class="command">\(.*\)<\/pre>$/\1/p' $run/report.html)
@@ -52,13 +57,13 @@ grep -q '✗ fail' broken/report.html && grep -q 'MASKGRAD_BREAK=mask.polarity' 
 PATH=/nonexistent "$maskgrad" lab mask --out-dir plain >out.txt 2>err.txt || fail "without gnuplot: status $?"
 [ "$(wc -l <err.txt)" -eq 1 ] && grep -q 'gnuplot is not installed' err.txt || fail "the warning: $(cat err.txt)"
 [ -s plain/leak.csv ] && [ ! -e plain/leak.png ] || fail "without gnuplot the numbers are missing"
-[ "$(grep -c 'drawn by gnuplot' plain/report.html)" -eq 4 ] || fail "no note in place of each picture"
+[ "$(grep -c 'drawn by gnuplot' plain/report.html)" -eq 5 ] || fail "no note in place of each picture"
 # A gnuplot that fails is noticed.
 mkdir bin && printf '#!/bin/sh\nexit 3\n' >bin/gnuplot && chmod +x bin/gnuplot
 PATH=$PWD/bin:$PATH "$maskgrad" lab mask --out-dir failed >out.txt 2>err.txt
 [ $? -eq 1 ] || fail "a failing gnuplot does not end in status 1"
 [ "$(wc -l <err.txt)" -eq 1 ] && grep -q 'gnuplot failed' err.txt || fail "the warning: $(cat err.txt)"
-[ "$(grep -c 'drawn by gnuplot' failed/report.html)" -eq 4 ] || fail "pictures of a failing gnuplot"
+[ "$(grep -c 'drawn by gnuplot' failed/report.html)" -eq 5 ] || fail "pictures of a failing gnuplot"
 # A disk that is full for the pictures only: the numbers stay, and the status says that something is missing.
 printf '#!/bin/sh\nulimit -f 4\nexec %s "$@"\n' "$(command -v gnuplot)" >bin/gnuplot
 PATH=$PWD/bin:$PATH "$maskgrad" lab mask --out-dir full >out.txt 2>err.txt

@@ -38,7 +38,7 @@ look() { # look WIDTH: the title that the probe set
 }
 for width in 390 1920; do
     title=$(look $width)
-    [ "$title" = "loaded 4 of 4 requests 0 without-text 0 wider 0" ] || fail "$width pixels wide: '$title'"
+    [ "$title" = "loaded 5 of 5 requests 0 without-text 0 wider 0" ] || fail "$width pixels wide: '$title'"
 done
 grep -i 'net::ERR\|Failed to load' "$folder/browser.txt" && fail "something did not load"
 grep -qE '(src|href)="(https?:)?//|url\(' "$folder/run/report.html" && fail "the report points outside of itself"

@@ -230,23 +230,27 @@ static void show_scatter(mg_lab *lab, const maps *m, const lab_head_numbers *uni
         lab, "character", "Where and how widely each head looks",
         (lab_axes){.x = "mean distance back (tokens)", .y = "entropy (nats)", .y_from_zero = true});
     double *x = lab_numbers(lab, m->n_head), *y = lab_numbers(lab, m->n_head);
+    const char **names = lab_memory(lab, (size_t)m->n_head, sizeof *names);
     for (int layer = 0; layer < m->n_layer; layer++) {
         for (int h = 0; h < m->n_head; h++) {
             x[h] = m->distance[layer * m->n_head + h].mean;
             y[h] = m->entropy[layer * m->n_head + h].mean;
+            names[h] = lab_format(lab, "%d.%d", layer, h);
         }
-        lab_points(figure, lab_step(layer, m->n_layer), lab_format(lab, "layer %d", layer), m->n_head, x, y);
+        lab_named_points(figure, lab_step(layer, m->n_layer), lab_format(lab, "layer %d", layer), m->n_head, names, x,
+                         y);
     }
     lab_points(figure, LAB_FLOOR, "the uniform head", 1, &uniform->distance, &uniform->entropy);
     lab_figure_end(figure,
-                   "Each point is a head, %s. The uniform head looks at everything alike. A low point is a sharp head; "
+                   "Each point is a head, named LAYER.HEAD, %s. The uniform head looks at everything alike. A low "
+                   "point is a sharp head; "
                    "one near 0 on the distance axis looks at its neighbours.",
                    texts_in_words(lab, m));
 }
 
 /* One text has no standard error. */
 static const char *error_text(mg_lab *lab, const maps *m, double error) {
-    return m->n_texts > 1 ? lab_format(lab, "%.3f", error) : "-";
+    return m->n_texts > 1 ? lab_format(lab, "%.3f", error) : "–";
 }
 
 static const char *names_in_words(mg_lab *lab, const int counts[LAB_HEAD_NAMES]) {

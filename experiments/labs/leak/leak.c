@@ -190,9 +190,9 @@ static void show_curves(mg_lab *lab, const lab_training *training, const source_
                                "can follow. Does the validation loss warn you? Held-out text leaks its labels too.");
         return;
     }
-    lab_floor(figure, lab_format(lab, "honest floor, %.3f", truth->mean), truth->mean);
+    lab_floor(figure, "honest floor", truth->mean);
     double cheat = truth->last / (double)truth->T;
-    lab_floor(figure, lab_format(lab, "cheater's floor, %.3f", cheat), cheat);
+    lab_floor(figure, "cheater's floor", cheat);
     lab_figure_end(figure,
                    "What to look for: the honest floor is the best that any predictor can do. A masked model can "
                    "reach it but not go below. Only a model that reads its labels can go below it, down to the "

@@ -93,14 +93,14 @@ static void show_triangle(mg_lab *lab) {
 /* ---- A published row ---- */
 
 /* Scores and weights as a reader of a tutorial reported them (good-features, issue 1): three allowed keys, three
- * forbidden. */
+ * forbidden, so the row of query 2. */
+enum { KNOWN_QUERY = 2 };
 static const float known_scores[N] = {.43F, -.21F, .99F, .32F, -.35F, .04F};
 static const float known_zero[N] = {.1912F, .1008F, .3348F, .1244F, .1244F, .1244F};
 static const float known_infinity[N] = {.3051F, .1609F, .5341F, 0, 0, 0};
 
 static void known_row(mg_lab *lab) {
-    enum { QUERY = 2 };
-    int visible = (int)mg_visible(QUERY, 0, N);
+    int visible = (int)mg_visible(KNOWN_QUERY, 0, N);
     static const struct {
         lab_mask_way way;
         lab_colour colour;
@@ -114,14 +114,15 @@ static void known_row(mg_lab *lab) {
         snprintf(names[j], sizeof names[j], j < visible ? "key %d" : "key %d (future)", j);
         keys[j] = names[j];
     }
-    lab_figure *figure = lab_figure_begin(lab, "row", "One row of attention, query 2 of 6",
+    lab_figure *figure = lab_figure_begin(lab, "row", "One row of attention: that of query 2",
                                           (lab_axes){.x = "key", .y = "weight", .y_from_zero = true});
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
         double y[N];
         for (int j = 0; j < N; j++) y[j] = (double)weights[shown[i].way][j];
         lab_bars(figure, shown[i].colour, lab_mask_names[shown[i].way], N, keys, y);
     }
-    lab_figure_end(figure, "Keys 3 to 5 are the future. A mask of 0 leaves each of them exp(0) = 1 in the sum, which "
+    lab_figure_end(figure, "The scores are those of row 2 above. Keys 3 to 5 are the future. A mask of 0 leaves each "
+                           "of them exp(0) = 1 in the sum, which "
                            "is not 0: of this row they keep more than a third, all three the same.");
 
     lab_check_below(lab, "−∞: distance from the published row .3051 .1609 .5341 0 0 0",
@@ -133,7 +134,7 @@ static void known_row(mg_lab *lab) {
                    .3732, 1e-4, "");
 }
 
-/* ---- Rows of random scores ---- */
+/* ---- Six rows: the published one, and five of random scores ---- */
 
 typedef struct rows {
     float scores[N][N], weights[N_WAYS][N][N];
@@ -143,7 +144,8 @@ typedef struct rows {
 static void fill_rows(const mg_lab *lab, rows *r) {
     mg_rng rng = {lab_asked(lab)->seed, MG_STREAM_LAB, 0};
     for (int i = 0; i < N; i++)
-        for (int j = 0; j < N; j++) r->scores[i][j] = (float)mg_rng_normal(rng, (uint64_t)(i * N + j));
+        for (int j = 0; j < N; j++)
+            r->scores[i][j] = i == KNOWN_QUERY ? known_scores[j] : (float)mg_rng_normal(rng, (uint64_t)(i * N + j));
     for (int w = 0; w < N_WAYS; w++)
         for (int i = 0; i < N; i++) {
             int visible = (int)mg_visible(i, 0, N);
@@ -172,6 +174,18 @@ static double farthest_from_1(int n, const double *x) {
     return far;
 }
 
+static void show_scores(mg_lab *lab, const rows *r) {
+    mg_real values[N * N];
+    for (int i = 0; i < N * N; i++) values[i] = (mg_real)r->scores[i / N][i % N];
+    lab_heatmap *map = lab_heatmap_begin(
+        lab, "scores", "The scores, before any mask",
+        (lab_scale){.unit = "score", .numbers = true, .rows = "query", .columns = "key"});
+    lab_heatmap_panel(map, (lab_panel){.title = "", .n_rows = N, .n_columns = N, .values = values});
+    lab_heatmap_end(map,
+                    "All pictures of this lab are made of these scores. Row 2 is published, the others are standard "
+                    "normal. Above the diagonal is the future: how it is masked is all that differs.");
+}
+
 static void show_maps(mg_lab *lab, const rows *r) {
     static const lab_mask_way shown[] = {MINUS_INFINITY, ZERO_BEFORE, ZERO_AFTER};
     lab_heatmap *map = lab_heatmap_begin(
@@ -189,7 +203,7 @@ static void show_maps(mg_lab *lab, const rows *r) {
     }
     lab_heatmap_end(
         map, "Under −∞ a forbidden key does not exist for its query. Under 0 before the softmax it is there: look how "
-             "much of the first query's weight goes to tokens it must not know. Under 0 after the softmax the "
+             "much of query 0's weight goes to tokens it must not know. Under 0 after the softmax the "
              "forbidden keys are gone again, and the weight they took with them: see what is left of each row.");
 }
 
@@ -204,7 +218,7 @@ static void show_leaks(mg_lab *lab, const rows *r) {
     lab_figure_end(
         figure,
         "The earlier the query, the more of its keys are future. A mask of 0 lets through what their weights add up "
-        "to, whatever that is; the last query sees everything by right. With −∞ the line has to lie on 0.");
+        "to, whatever that is; query 5 sees everything by right. With −∞ the line has to lie on 0.");
 
     figure = lab_figure_begin(lab, "sums", "Do the weights of a row sum to 1?",
                               (lab_axes){.x = "query", .y = "sum of the weights", .y_from_zero = true});
@@ -297,6 +311,7 @@ static void measure(mg_lab *lab, const lab_model *model) {
     static rows r;
     fill_rows(lab, &r);
     show_triangle(lab);
+    show_scores(lab, &r);
     known_row(lab);
     show_maps(lab, &r);
     show_leaks(lab, &r);
@@ -315,9 +330,10 @@ mg_status lab_mask(mg_lab *lab, mg_error *error) {
     lab_guess(lab, "future", "%",
               "Six keys, the last three of them future and masked with 0 before the softmax, and the "
               "scores .43, −.21, .99 for the others: what share of the weight goes to the future?");
-    lab_did(lab, "A row of scores over six keys is masked in six ways and put through the softmax, in float32. First a "
-                 "row whose weights are published, then six rows of standard normal scores, then scores of a million.");
-    lab_setting(lab, "scores", "%d × %d, standard normal", N, N);
+    lab_did(lab,
+            "Six rows of scores over six keys were masked in six ways and put through the softmax, in float32: one row "
+            "whose weights are published, five of standard normal scores. Then scores of a million were tried.");
+    lab_setting(lab, "scores", "%d × %d: row %d published, the others standard normal", N, N, KNOWN_QUERY);
     lab_setting(lab, "arithmetic", "float32");
 
     lab_model model = {0};
@@ -328,7 +344,7 @@ mg_status lab_mask(mg_lab *lab, mg_error *error) {
     lab_model_free(&model);
 
     lab_exercise(lab, "A colleague masks by multiplying the scores by the triangle of 1 and 0. Which line of the table "
-                      "is that? What does the first query see?");
+                      "is that? What does query 0 see?");
     lab_exercise(lab, "Find a finite mask value and two scores for which the mask fails in half precision, where the "
                       "largest number is 65504.");
     lab_source(lab, "Vaswani et al. 2017, “Attention Is All You Need”, section 3.2.3: illegal connections are set to "

@@ -100,6 +100,89 @@ static void tabs_of_the_format_divide_cells(void **state) {
     remove_lab(lab);
 }
 
+static void a_column_of_numbers_may_have_gaps(void **state) {
+    (void)state;
+    char folder[64];
+    mg_lab *lab = lab_for_test(folder);
+    lab_table *u = lab_table_begin(lab, "rows", "", "a\tb\tc\td");
+    lab_table_row(u, "%s\t%s\t%s\t%s", "–", "1.5", "never", "1");
+    lab_table_row(u, "%s\t%s\t%s\t%s", "–", "–", "3", "one");
+    assert_false(lab_column_is_numbers(u, 0));
+    assert_true(lab_column_is_numbers(u, 1));
+    assert_true(lab_column_is_numbers(u, 2));
+    assert_false(lab_column_is_numbers(u, 3));
+    remove_lab(lab);
+}
+
+/* Ticks lie within the span, rise, and no two of them read alike. */
+static void ticks_differ_in_what_they_say(void **state) {
+    (void)state;
+    static const struct {
+        lab_span span;
+        bool log;
+    } cases[] = {{{0, 1}, false},    {{0, 0.0373}, false},  {{-2.44, 1.59}, false}, {{3, 3.0001}, false},
+                 {{1.7, 2.4}, true}, {{2.2e-8, 2.2}, true}, {{1e-3, 1}, true},      {{0.9, 11}, true},
+                 {{4, 1024}, true},  {{1e-20, 1e20}, true}, {{5e-6, 6e-6}, true},   {{0, 123456}, false}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        char folder[64];
+        mg_lab *lab = lab_for_test(folder);
+        double at[6];
+        int n = lab_ticks(cases[c].span, cases[c].log, 6, at);
+        assert_in_range(n, 2, 6);
+        for (int i = 0; i < n; i++) {
+            assert_true(at[i] >= cases[c].span.low - 1e-9 * fabs(cases[c].span.low));
+            assert_true(at[i] <= cases[c].span.high + 1e-9 * fabs(cases[c].span.high));
+            for (int j = 0; j < i; j++) {
+                assert_true(at[i] != at[j]);
+                if (c != 3) assert_string_not_equal(lab_tick_number(lab, at[i]), lab_tick_number(lab, at[j]));
+            }
+        }
+        remove_lab(lab);
+    }
+    char folder[64];
+    mg_lab *lab = lab_for_test(folder);
+    assert_string_equal(lab_tick_number(lab, 1e-5), "10⁻⁵");
+    assert_string_equal(lab_tick_number(lab, 2e12), "2·10¹²");
+    assert_string_equal(lab_tick_number(lab, -0.25), "-0.25");
+    remove_lab(lab);
+}
+
+static void a_log_axis_is_marked_at_its_own_places(void **state) {
+    (void)state;
+    char folder[64];
+    mg_lab *lab = lab_for_test(folder);
+    lab_figure *f = lab_figure_begin(lab, "own", "", (lab_axes){.log_x = true});
+    double at[8];
+    lab_line(f, LAB_MASKED, "a", 4, (double[]){4, 16, 64, 1024}, (double[]){1, 2, 3, NAN});
+    lab_points(f, LAB_MASKED, "b", 2, (double[]){16, 256}, (double[]){1, 2});
+    assert_int_equal(lab_own_places(f, 8, at), 4); /* what is not shown is no place */
+    assert_int_equal(lab_own_places(f, 3, at), 0);
+    remove_lab(lab);
+}
+
+/* Of lines in one place each shows; those apart are whole; two floors differ, and say their value. */
+static void what_lies_together_is_told_apart(void **state) {
+    (void)state;
+    char folder[64];
+    mg_lab *lab = lab_for_test(folder);
+    lab_figure *f = lab_figure_begin(lab, "together", "", (lab_axes){.y_from_zero = true});
+    const double x[] = {0, 1, 2, 3};
+    lab_line(f, LAB_MASKED, "apart", 4, x, (double[]){2, 2, 2, 2});
+    lab_line(f, LAB_GREEN, "low", 4, x, (double[]){1, 0, 0, 0});
+    lab_line(f, LAB_AMBER, "as low", 4, x, (double[]){0.5, 0.001, 0, 0});
+    lab_line(f, LAB_SKY, "too", 4, x, (double[]){0.8, 0, 0, 0});
+    lab_floor(f, "honest", 1.38456);
+    lab_floor(f, "cheating", 0.043);
+    assert_string_equal(lab_dash(f, 0), "dt 1");
+    assert_string_equal(lab_dash(f, 1), "dt 1");
+    assert_string_equal(lab_dash(f, 2), "dt (18,9)");
+    assert_string_equal(lab_dash(f, 3), "dt (9,18)");
+    assert_string_not_equal(lab_dash(f, 4), lab_dash(f, 5));
+    assert_string_equal(lab_legend(f, 4), "honest: 1.385");
+    assert_string_equal(lab_legend(f, 1), "low");
+    remove_lab(lab);
+}
+
 static void names_become_files(void **state) {
     (void)state;
     char folder[64];
@@ -131,6 +214,10 @@ int main(void) {
         cmocka_unit_test(a_fit_finds_the_exponent),
         cmocka_unit_test(a_cell_is_what_the_mask_says),
         cmocka_unit_test(tabs_of_the_format_divide_cells),
+        cmocka_unit_test(a_column_of_numbers_may_have_gaps),
+        cmocka_unit_test(ticks_differ_in_what_they_say),
+        cmocka_unit_test(a_log_axis_is_marked_at_its_own_places),
+        cmocka_unit_test(what_lies_together_is_told_apart),
         cmocka_unit_test(names_become_files),
         cmocka_unit_test(colours_keep_their_order),
     };

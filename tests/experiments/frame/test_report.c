@@ -218,11 +218,44 @@ static void terminal_text_without_utf8(void **state) {
     remove_lab(lab);
 }
 
+/* What a lab writes by hand is typeset; what only looks like it is not, and all of it is escaped. */
+static void prose_is_typeset(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *html;
+    } cases[] = {
+        {"divided by √d_k, at d_k = 64",
+         "divided by √<span class=\"root\">d<sub>k</sub></span>, at d<sub>k</sub> = 64"},
+        {"W^O, W_q and x^0.98", "W<sup>O</sup>, W<sub>q</sub> and x<sup>0.98</sup>"},
+        {"1/√C and √64", "1/√<span class=\"root\">C</span> and √<span class=\"root\">64</span>"},
+        {"below 1e-05, 2.5e+06", "below 10<sup>−5</sup>, 2.5·10<sup>6</sup>"},
+        {"−1e9 and ±1e6", "−10<sup>9</sup> and ±10<sup>6</sup>"},
+        {"-0.5 to -3", "−0.5 to −3"},
+        {"run `lab a_b <x>` now", "run <code>lab a_b &lt;x&gt;</code> now"},
+        {"c_attn, h.0.c_fc, a_bc, runs/a_b, x2_k", "c_attn, h.0.c_fc, a_bc, runs/a_b, x2_k"},
+        {"GPT-2, 3-4, --top-k 5, 1.0:1, 0x1e5, 1e, e5", "GPT-2, 3-4, --top-k 5, 1.0:1, 0x1e5, 1e, e5"},
+        {"a lone ` stays", "a lone ` stays"},
+        {"<b> & \"c\"", "&lt;b&gt; &amp; &quot;c&quot;"},
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char html[512] = "";
+        FILE *out = fmemopen(html, sizeof html, "w");
+        lab_typeset(out, cases[i].text);
+        fclose(out);
+        assert_string_equal(html, cases[i].html);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hostile_texts_stay_texts),     cmocka_unit_test(without_gnuplot_the_numbers_remain),
-        cmocka_unit_test(hostile_folders_stay_folders), cmocka_unit_test(half_a_picture_is_none),
-        cmocka_unit_test(csv_quotes_what_needs_it),     cmocka_unit_test(terminal_text_without_utf8),
+        cmocka_unit_test(prose_is_typeset),
+        cmocka_unit_test(hostile_texts_stay_texts),
+        cmocka_unit_test(without_gnuplot_the_numbers_remain),
+        cmocka_unit_test(hostile_folders_stay_folders),
+        cmocka_unit_test(half_a_picture_is_none),
+        cmocka_unit_test(csv_quotes_what_needs_it),
+        cmocka_unit_test(terminal_text_without_utf8),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
