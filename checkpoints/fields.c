@@ -11,7 +11,7 @@ const mg_field mg_config_fields[] = {
     {"n_embd", MG_FIELD_INT, offsetof(mg_gpt_config, n_embd)},
     {"block_size", MG_FIELD_INT, offsetof(mg_gpt_config, block_size)},
     {"vocab_size", MG_FIELD_INT, offsetof(mg_gpt_config, vocab_size)},
-    {"lookahead", MG_FIELD_LOOKAHEAD, offsetof(mg_gpt_config, lookahead)},
+    {"lookahead", MG_FIELD_LOOKAHEAD, offsetof(mg_gpt_config, mask.n)},
     {"leak_layer", MG_FIELD_INT, offsetof(mg_gpt_config, leak_layer)},
     {"leak_head", MG_FIELD_INT, offsetof(mg_gpt_config, leak_head)},
     {"leak_lookahead", MG_FIELD_LOOKAHEAD, offsetof(mg_gpt_config, leak_lookahead)},

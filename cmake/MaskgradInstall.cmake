@@ -22,7 +22,7 @@ endif()
 # Two headers, to be read from top to bottom: maskgrad.h for users, and maskgrad_ops.h for those who write operations of
 # their own. They are the headers of these folders, one after the other, without what is marked as not installed.
 set(user_headers
-    lib/core/error lib/core/heap lib/core/rng lib/core/tensor lib/core/tape lib/core/threads lib/ops/attention lib/ops/ops
+    lib/core/error lib/core/heap lib/core/rng lib/core/tensor lib/core/tape lib/core/threads lib/ops/mask lib/ops/attention lib/ops/ops
     lib/nn/params lib/nn/adamw lib/nn/kv_cache lib/nn/gpt lib/nn/sampler lib/nn/generator lib/check/gradcheck
     lib/check/causality lib/check/influence lib/check/audit datasets/tokenizer datasets/bpe datasets/grammar
     datasets/corpus datasets/pairs checkpoints/guard checkpoints/checkpoint checkpoints/params_file checkpoints/weight checkpoints/gpt2_import

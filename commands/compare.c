@@ -171,7 +171,7 @@ static void print_tables(const mg_run_record *records, int n) {
 
 static lab_colour colour_of(const mg_run_record *record, int i, int n) {
     if (n > 2) return lab_step(i, n);
-    return record->options.train.model.lookahead == 0 ? LAB_MASKED : LAB_UNMASKED;
+    return mg_looks_ahead(record->options.train.model.mask) ? LAB_UNMASKED : LAB_MASKED;
 }
 
 /* One curve: the rows of one split, training losses averaged over stretches so that n_points are left. */

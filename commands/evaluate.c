@@ -129,11 +129,11 @@ static mg_status evaluate_masks(const mg_checkpoint *checkpoint, const mg_corpus
     mg_status status = MG_OK;
     if (o->mask == MASK_OWN) status = evaluate_one(checkpoint->gpt, tape, corpus, o, name, trained, only, error);
     if (status == MG_OK && (o->mask == MASK_CAUSAL || o->mask == MASK_BOTH)) {
-        mg_gpt_set_lookahead(checkpoint->gpt, 0);
+        mg_gpt_set_mask(checkpoint->gpt, mg_lookahead(0));
         status = evaluate_one(checkpoint->gpt, tape, corpus, o, name, trained, only && o->mask != MASK_BOTH, error);
     }
     if (status == MG_OK && (o->mask == MASK_NONE || o->mask == MASK_BOTH)) {
-        mg_gpt_set_lookahead(checkpoint->gpt, MG_LOOKAHEAD_ALL);
+        mg_gpt_set_mask(checkpoint->gpt, mg_lookahead(MG_LOOKAHEAD_ALL));
         status = evaluate_one(checkpoint->gpt, tape, corpus, o, name, trained, only && o->mask != MASK_BOTH, error);
     }
     mg_tape_free(tape);

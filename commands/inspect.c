@@ -41,7 +41,7 @@ static void name_span(char *text, size_t size, int lookahead) {
 mg_mask_text mg_mask_in_words(const mg_gpt_config *config) {
     mg_mask_text mask;
     char span[64], leak[96] = "";
-    name_span(span, sizeof span, config->lookahead);
+    name_span(span, sizeof span, config->mask.n);
     if (config->leak_layer >= 0) {
         char leak_span[64];
         name_span(leak_span, sizeof leak_span, config->leak_lookahead);
@@ -50,7 +50,7 @@ mg_mask_text mg_mask_in_words(const mg_gpt_config *config) {
     }
     if (mg_gpt_is_causal(config))
         snprintf(mask.text, sizeof mask.text, "causal: a position sees %s%s", span, leak);
-    else if (config->lookahead == 0)
+    else if (config->mask.n == 0)
         snprintf(mask.text, sizeof mask.text,
                  "this model was trained looking ahead through one head: a position sees "
                  "%s%s",

@@ -19,7 +19,8 @@ static mg_tensor *normal(mg_tape *tape, ptrdiff_t columns) {
 static mg_tensor *causal_mask(mg_tape *tape) {
     mg_tensor *hidden = mg_constant(tape, 2, (ptrdiff_t[]){T, T});
     for (ptrdiff_t query = 0; query < T; query++)
-        for (ptrdiff_t key = mg_visible(query, 0, T); key < T; key++) hidden->data[query * T + key] = 1;
+        for (ptrdiff_t key = mg_visible(mg_lookahead(0), query, T).end; key < T; key++)
+            hidden->data[query * T + key] = 1;
     return hidden;
 }
 

@@ -8,8 +8,7 @@
 
 /* ---- The mask ---- */
 
-mg_status mg_lookahead_parse(const char *text, void *lookahead, mg_error *error) {
-    int *value = lookahead;
+static mg_status parse_ahead(const char *text, int *value, mg_error *error) {
     if (strcmp(text, "all") == 0) {
         *value = MG_LOOKAHEAD_ALL;
         return MG_OK;
@@ -23,25 +22,33 @@ mg_status mg_lookahead_parse(const char *text, void *lookahead, mg_error *error)
     return MG_OK;
 }
 
-static void format_lookahead(const void *lookahead, char *text, size_t size) {
-    int value = *(const int *)lookahead;
+static void format_ahead(int value, char *text, size_t size) {
     if (value == MG_LOOKAHEAD_ALL)
         snprintf(text, size, "all");
     else
         snprintf(text, size, "%d", value);
 }
 
-mg_status mg_mask_parse(const char *text, void *lookahead, mg_error *error) {
-    int *value = lookahead;
+mg_status mg_lookahead_parse(const char *text, void *mask, mg_error *error) {
+    mg_mask *to = mask;
+    to->kind = MG_MASK_LOOKAHEAD;
+    return parse_ahead(text, &to->n, error);
+}
+
+static void format_lookahead(const void *mask, char *text, size_t size) {
+    format_ahead(((const mg_mask *)mask)->n, text, size);
+}
+
+mg_status mg_mask_parse(const char *text, void *mask, mg_error *error) {
     bool causal = strcmp(text, "causal") == 0;
     if (!causal && strcmp(text, "none") != 0)
         return mg_error_set(error, MG_ERR_INPUT, "--mask is causal or none, not '%s'", text);
-    *value = causal ? 0 : MG_LOOKAHEAD_ALL;
+    *(mg_mask *)mask = mg_lookahead(causal ? 0 : MG_LOOKAHEAD_ALL);
     return MG_OK;
 }
 
-static void format_mask(const void *lookahead, char *text, size_t size) {
-    int value = *(const int *)lookahead;
+static void format_mask(const void *mask, char *text, size_t size) {
+    int value = ((const mg_mask *)mask)->n;
     snprintf(text, size, "%s", value == 0 ? "causal" : value == MG_LOOKAHEAD_ALL ? "none" : "");
 }
 
@@ -57,7 +64,7 @@ static mg_status parse_leak(const char *text, void *model, mg_error *error) {
                             "--leak takes LAYER.HEAD or LAYER.HEAD:K, as in 0.3:1, both counted from 0, not '%s'",
                             text);
     int lookahead = 1;
-    if (text[read] == ':' && mg_lookahead_parse(text + read + 1, &lookahead, NULL) != MG_OK)
+    if (text[read] == ':' && parse_ahead(text + read + 1, &lookahead, NULL) != MG_OK)
         return mg_error_set(error, MG_ERR_INPUT,
                             "--leak: the number after the colon is how many later positions the head may see, 1 to "
                             "1000000, or 'all', not '%s'",
@@ -78,7 +85,7 @@ static void format_leak(const void *model, char *text, size_t size) {
         return;
     }
     char lookahead[32];
-    format_lookahead(&config->leak_lookahead, lookahead, sizeof lookahead);
+    format_ahead(config->leak_lookahead, lookahead, sizeof lookahead);
     snprintf(text, size, "%d.%d:%s", config->leak_layer, config->leak_head, lookahead);
 }
 
@@ -89,8 +96,8 @@ void mg_model_words(const mg_gpt_config *config, char *text, size_t size) {
 
 void mg_mask_words(const mg_gpt_config *config, char *text, size_t size) {
     char mask[32], lookahead[32], leak[64];
-    format_mask(&config->lookahead, mask, sizeof mask);
-    format_lookahead(&config->lookahead, lookahead, sizeof lookahead);
+    format_mask(&config->mask, mask, sizeof mask);
+    format_lookahead(&config->mask, lookahead, sizeof lookahead);
     format_leak(config, leak, sizeof leak);
     snprintf(text, size, "%s%s%s%s", mask[0] ? mask : "lookahead ", mask[0] ? "" : lookahead,
              config->leak_layer < 0 ? "" : ", leak ", config->leak_layer < 0 ? "" : leak);
@@ -121,9 +128,9 @@ const mg_setting mg_model_settings[] = {
 
 const mg_setting mg_lesson_settings[] = {
     {.kind = MG_SETTING_HEADING, .help = "Mask and attention:"},
-    {.name = "mask", CUSTOM(model.lookahead, mg_mask_parse, format_mask, "MASK"),
+    {.name = "mask", CUSTOM(model.mask, mg_mask_parse, format_mask, "MASK"),
      .help = "causal: a position sees itself and earlier positions; none: it sees every position, its label included"},
-    {.name = "lookahead", FIXED, CUSTOM(model.lookahead, mg_lookahead_parse, format_lookahead, "K"),
+    {.name = "lookahead", FIXED, CUSTOM(model.mask, mg_lookahead_parse, format_lookahead, "K"),
      .help = "How many later positions a position sees (0: causal; all: no mask)"},
     {.name = "leak", FIXED, CUSTOM(model, parse_leak, format_leak, "LAYER.HEAD[:K]"),
      .help = "Let one head see K later positions (default 1); layers and heads count from 0"},

@@ -16,7 +16,7 @@ void mg_model_words(const mg_gpt_config *config, char *text, size_t size);
 /* The mask in words: "causal", "none", "lookahead 2", followed by the leaky head if there is one. */
 void mg_mask_words(const mg_gpt_config *config, char *text, size_t size);
 /* "all" or a number of positions, as --lookahead reads it; "causal" or "none", as --mask reads it. */
-mg_status mg_lookahead_parse(const char *text, void *lookahead, mg_error *error);
-mg_status mg_mask_parse(const char *text, void *lookahead, mg_error *error);
+mg_status mg_lookahead_parse(const char *text, void *mask, mg_error *error);
+mg_status mg_mask_parse(const char *text, void *mask, mg_error *error);
 
 #endif

@@ -2,7 +2,7 @@
  * `train` owns one; a lab owns two, with the same seed and the same windows, one mask apart.
  *
  *     mg_train_options options = mg_train_defaults();
- *     options.model.lookahead = MG_LOOKAHEAD_ALL;
+ *     options.model.mask = mg_lookahead(MG_LOOKAHEAD_ALL);
  *     mg_trainer_new(&trainer, &options, corpus, &error);
  *     while (mg_trainer_steps_done(trainer) < options.max_iters) mg_trainer_step(trainer, &step, &error);
  *     mg_trainer_evaluate(trainer, MG_VALIDATION, 100, &evaluation, &error);

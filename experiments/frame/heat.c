@@ -49,7 +49,8 @@ void lab_heatmap_end(lab_heatmap *map, const char *format, ...) {
 
 lab_cell lab_cell_kind(const lab_heatmap *map, const lab_panel *panel, int row, int column) {
     double value = (double)panel->values[(ptrdiff_t)row * panel->n_columns + column];
-    bool forbidden = panel->masked && column >= mg_visible(row, panel->lookahead, panel->n_columns);
+    mg_interval keys = mg_visible(panel->mask, row, panel->n_columns);
+    bool forbidden = panel->masked && (column < keys.first || column >= keys.end);
     if (isnan(value) || value == INFINITY) return LAB_CELL_ALARM;
     if (value == -INFINITY || (forbidden && value == 0)) return LAB_CELL_ABSENT;
     if (forbidden) return LAB_CELL_ALARM;

@@ -181,10 +181,10 @@ typedef struct lab_panel {
     const mg_real *values;         /* (n_rows, n_columns) */
     const char *const *row_labels; /* tokens, or NULL for 0, 1, 2, … */
     const char *const *column_labels;
-    /* Cells that the mask with this lookahead forbids do not exist and are drawn so, as is a value of -inf. A forbidden
+    /* Cells that this mask forbids do not exist and are drawn so, as is a value of -inf. A forbidden
      * cell whose value is neither 0 nor -inf, and any NaN, is drawn as an alarm. */
     bool masked;
-    int lookahead;
+    mg_mask mask;
 } lab_panel;
 
 typedef struct lab_heatmap lab_heatmap;

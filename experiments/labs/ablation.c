@@ -285,7 +285,7 @@ static void show_maps(mg_lab *lab, const study *s, const outcome *all, int n) {
                                        .row_labels = rows,
                                        .column_labels = columns,
                                        .masked = true,
-                                       .lookahead = MG_LOOKAHEAD_ALL});
+                                       .mask = mg_lookahead(MG_LOOKAHEAD_ALL)});
     lab_heatmap_end(map,
                     "Half the sum of the absolute differences of a row, mean over rows and %d texts: 0 is the same "
                     "map, 1 a completely different one. What comes before the removal cannot know of it and must be "

@@ -73,13 +73,13 @@ static mg_status open_run(mg_lab *lab, watched *r, run_id id, const mg_corpus *c
     *r = (watched){.id = id, .shift = faults[id].shift, .options = *options, .corpus = *corpus};
     mg_gpt_config *model = &r->options.model;
     model->vocab_size = mg_tokenizer_size(corpus->tokenizer);
-    model->lookahead = faults[id].lookahead;
+    model->mask = mg_lookahead(faults[id].lookahead);
     model->leak_layer = -1;
     if (faults[id].leak && !lab_broken("alarm.leak")) {
         model->leak_layer = model->leak_head = 0;
         model->leak_lookahead = faults[id].leak;
     }
-    if (id == HONEST && lab_broken("alarm.honest")) model->lookahead = 1;
+    if (id == HONEST && lab_broken("alarm.honest")) model->mask = mg_lookahead(1);
     if (id == UNSHIFTED && lab_broken("alarm.shift")) r->shift = 1;
     ptrdiff_t piece = HEART_TOKENS + model->block_size;
     if (id == BY_HEART && piece < r->corpus.n_train) r->corpus.n_train = piece;

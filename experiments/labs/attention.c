@@ -128,27 +128,24 @@ static double hand_error(const view *v, const mg_gpt_capture *capture) {
     return far / largest;
 }
 
-enum { OWN_MASK = -1 };
-
-/* How far rows are from summing to 1, and the largest weight where a mask of this lookahead allows none. */
-static void measure_rows(view *v, int lookahead) {
+/* How far rows are from summing to 1, and the largest weight where the mask allows none; NULL: the model's own. */
+static void measure_rows(view *v, const mg_mask *mask) {
     const mg_gpt_config *c = mg_gpt_get_config(v->gpt);
     for (int layer = 0; layer < c->n_layer; layer++)
         for (int head = 0; head < c->n_head; head++)
             for (int i = 0; i < v->T; i++) {
                 const mg_real *row = map_of(v, layer, head) + (ptrdiff_t)i * v->T;
-                int ahead = lookahead == OWN_MASK ? mg_gpt_lookahead(c, layer, head) : lookahead;
-                ptrdiff_t visible = mg_visible(i, ahead, v->T);
+                mg_interval visible = mg_visible(mask ? *mask : mg_gpt_mask(c, layer, head), i, v->T);
                 double sum = 0;
                 for (int j = 0; j < v->T; j++) {
                     sum += (double)row[j];
-                    if (j >= visible) v->forbidden = lab_larger(v->forbidden, (double)row[j]);
+                    if (j < visible.first || j >= visible.end) v->forbidden = lab_larger(v->forbidden, (double)row[j]);
                 }
                 v->sum_error = lab_larger(v->sum_error, fabs(sum - 1));
             }
 }
 
-static void look(mg_lab *lab, view *v, const int *ids, int lookahead) {
+static void look(mg_lab *lab, view *v, const int *ids, const mg_mask *mask) {
     const mg_gpt_config *c = mg_gpt_get_config(v->gpt);
     mg_tape *tape;
     mg_tape_new(&tape, NULL);
@@ -160,7 +157,7 @@ static void look(mg_lab *lab, view *v, const int *ids, int lookahead) {
         .heads = mg_tape_alloc(tape, (size_t)c->n_layer, sizeof(mg_tensor *), "captured outputs of heads")};
     mg_gpt_forward(v->gpt, tape, ids, 1, v->T, &(mg_gpt_pass){.capture = &capture});
     v->weights = capture.weights;
-    measure_rows(v, lookahead);
+    measure_rows(v, mask);
     v->hand_error = hand_error(v, &capture);
     mg_tape_free(tape);
 }
@@ -180,15 +177,15 @@ static void panel(lab_heatmap *map, const view *v, int layer, int head) {
     char title[64];
     const mg_gpt_config *c = mg_gpt_get_config(v->gpt);
     snprintf(title, sizeof title, "%s%shead %d", v->name, *v->name ? ", " : "", head);
-    int lookahead = mg_gpt_lookahead(c, layer, head);
+    mg_mask mask = mg_gpt_mask(c, layer, head);
     lab_heatmap_panel(map, (lab_panel){.title = title,
                                        .n_rows = v->T,
                                        .n_columns = v->T,
                                        .values = map_of(v, layer, head),
                                        .row_labels = v->labels,
                                        .column_labels = v->labels,
-                                       .masked = lookahead != MG_LOOKAHEAD_ALL,
-                                       .lookahead = lookahead});
+                                       .masked = true,
+                                       .mask = mask});
 }
 
 static lab_heatmap *begin_map(mg_lab *lab, const char *what, int layer) {
@@ -292,8 +289,8 @@ static mg_status train_two(mg_lab *lab, mg_error *error) {
     if (status) return status;
     lab_variant variant[N_MODELS] = {{.name = "masked", .colour = LAB_MASKED, .options = run.train},
                                      {.name = "unmasked", .colour = LAB_UNMASKED, .options = run.train}};
-    variant[MASKED].options.model.lookahead = lab_broken("attention.mask") ? 1 : 0;
-    variant[UNMASKED].options.model.lookahead = MG_LOOKAHEAD_ALL;
+    variant[MASKED].options.model.mask = mg_lookahead(lab_broken("attention.mask") ? 1 : 0);
+    variant[UNMASKED].options.model.mask = mg_lookahead(MG_LOOKAHEAD_ALL);
     lab_training training = {.n_variants = N_MODELS, .variant = variant};
     lab_setting(lab, "models", "2 layers, 2 heads, width 64, trained for %lld steps on %s",
                 (long long)run.train.max_iters, corpus->name);
@@ -307,7 +304,7 @@ static mg_status train_two(mg_lab *lab, mg_error *error) {
         for (int i = 0; i < N_MODELS; i++) {
             views[i] = (view){
                 .name = variant[i].name, .gpt = mg_trainer_model(variant[i].trainer), .T = T, .labels = labels};
-            look(lab, &views[i], ids, 0);
+            look(lab, &views[i], ids, &(mg_mask){0});
         }
         show_two(lab, views);
     }
@@ -328,7 +325,7 @@ static mg_status show_checkpoint(mg_lab *lab, mg_error *error) {
     }
     view v = {.name = "checkpoint", .gpt = model.checkpoint.gpt, .T = model.T, .labels = model.labels};
     const mg_gpt_config *c = mg_gpt_get_config(v.gpt);
-    look(lab, &v, model.ids, OWN_MASK);
+    look(lab, &v, model.ids, NULL);
     int shown = c->n_layer < MOST_LAYERS ? c->n_layer : MOST_LAYERS;
     for (int i = 0; i < shown; i++) {
         /* The first and the last, and some between. */

@@ -56,14 +56,14 @@ static void turn(lab_variant variant[N_MODELS], const mg_train_options *options)
     for (int i = 0; i < N_MODELS; i++) {
         variant[i] = (lab_variant){.name = dials[i].name, .colour = colours[i], .options = *options};
         mg_gpt_config *model = &variant[i].options.model;
-        model->lookahead = dials[i].lookahead;
+        model->mask = mg_lookahead(dials[i].lookahead);
         model->leak_layer = -1;
         if (i == LEAK && !lab_broken("dial.leak")) {
             model->leak_layer = model->leak_head = 0;
             model->leak_lookahead = 1;
         }
     }
-    if (lab_broken("dial.mask")) variant[CAUSAL].options.model.lookahead = 1;
+    if (lab_broken("dial.mask")) variant[CAUSAL].options.model.mask = mg_lookahead(1);
 }
 
 /* ---- What came out ---- */

@@ -128,7 +128,7 @@ static layer_numbers look_at_layer(const mg_gpt_capture *capture, mg_gpt *gpt, i
     MG_CHECK(T <= 256, "the saturation lab looks at 256 tokens at most");
     for (ptrdiff_t b = 0; b < PROBE; b++)
         for (ptrdiff_t i = 0; i < T; i++) {
-            ptrdiff_t row = b * T + i, visible = mg_visible(i, 0, T);
+            ptrdiff_t row = b * T + i, visible = mg_visible(mg_lookahead(0), i, T).end;
             const mg_real *p = capture->weights + ((layer * PROBE + b) * T + i) * T;
             const mg_real *window = qkv->data + b * T * 3 * WIDTH;
             if (visible > 1) entropy += lab_entropy(visible, p) / log((double)visible);

@@ -66,8 +66,7 @@ typedef struct mg_causality_model {
 MG_API mg_status mg_causality_check(mg_causality *result, const mg_causality_model *model, mg_error *error);
 
 /* ---- Not installed: between maskgrad's own files ---- */
-/* How many positions ahead anything can flow: the sum of the layers' largest lookaheads, at most T − 1. Influence is
- * exactly on j <= i + reach. */
+/* How many positions ahead anything can flow through all layers, at most T − 1. */
 ptrdiff_t mg_causality_reach(const mg_gpt_config *config, ptrdiff_t T);
 
 #ifndef MG_LIBRARY /* whose line a failure names: error.h */

@@ -145,15 +145,22 @@ mg_status mg_causality_of_gpt(mg_causality *result, mg_gpt *gpt, const int *ids,
     return status;
 }
 
+/* The last position that one of a layer's heads sees from here. */
+static ptrdiff_t furthest(const mg_gpt_config *config, int layer, ptrdiff_t position, ptrdiff_t T) {
+    ptrdiff_t end = 0;
+    for (int head = 0; head < config->n_head; head++) {
+        mg_interval keys = mg_visible(mg_gpt_mask(config, layer, head), position, T);
+        if (keys.end > end) end = keys.end;
+    }
+    return end - 1;
+}
+
 ptrdiff_t mg_causality_reach(const mg_gpt_config *config, ptrdiff_t T) {
     ptrdiff_t reach = 0;
-    for (int layer = 0; layer < config->n_layer; layer++) {
-        int furthest = 0;
-        for (int head = 0; head < config->n_head; head++) {
-            int lookahead = mg_gpt_lookahead(config, layer, head);
-            if (lookahead > furthest) furthest = lookahead;
-        }
-        reach += furthest < T - 1 ? furthest : T - 1;
+    for (ptrdiff_t i = 0; i < T; i++) {
+        ptrdiff_t position = i;
+        for (int layer = config->n_layer - 1; layer >= 0; layer--) position = furthest(config, layer, position, T);
+        if (position - i > reach) reach = position - i;
     }
-    return reach < T - 1 ? reach : T - 1;
+    return reach;
 }

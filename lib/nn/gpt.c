@@ -17,7 +17,7 @@ struct mg_gpt {
     mg_params *params;
     mg_tensor *wte, *wpe, *ln_f_weight, *ln_f_bias;
     block *h;
-    int *lookahead; /* (n_layer, n_head) */
+    mg_mask *mask; /* (n_layer, n_head) */
 };
 
 /* ---- Configuration ---- */
@@ -38,6 +38,11 @@ static mg_status check_range(const char *name, int value, int most, mg_error *er
     if (value >= 1 && value <= most) return MG_OK;
     return mg_error_set(error, MG_ERR_INPUT, "%s is %d; it must be between 1 and %d", name, value, most);
 }
+
+static const char *const mask_names[] = {[MG_MASK_LOOKAHEAD] = "lookahead",
+                                         [MG_MASK_WINDOW] = "the window of the mask",
+                                         [MG_MASK_PREFIX] = "the prefix of the mask",
+                                         [MG_MASK_BLOCK] = "the block of the mask"};
 
 static mg_status check_std(const char *name, double value, mg_error *error) {
     if (value >= 0 && value < INFINITY) return MG_OK;
@@ -62,8 +67,9 @@ mg_status mg_gpt_config_check(const mg_gpt_config *c, mg_error *error) {
         return mg_error_set(error, MG_ERR_INPUT,
                             "a model of these sizes has %lld parameters; at most %lld are possible", (long long)count,
                             1LL << 33);
-    if (c->lookahead < 0)
-        return mg_error_set(error, MG_ERR_INPUT, "lookahead is %d; it must be 0 (causal) or more", c->lookahead);
+    if (!mg_mask_is_valid(c->mask))
+        return mg_error_set(error, MG_ERR_INPUT, "%s is %d; it must be %d or more", mask_names[c->mask.kind], c->mask.n,
+                            c->mask.kind == MG_MASK_WINDOW || c->mask.kind == MG_MASK_BLOCK);
     if (c->leak_layer >= 0 &&
         (c->leak_layer >= c->n_layer || c->leak_head < 0 || c->leak_head >= c->n_head || c->leak_lookahead < 0))
         return mg_error_set(error, MG_ERR_INPUT,
@@ -81,12 +87,12 @@ mg_status mg_gpt_config_check(const mg_gpt_config *c, mg_error *error) {
     return MG_OK;
 }
 
-int mg_gpt_lookahead(const mg_gpt_config *c, int layer, int head) {
-    return layer == c->leak_layer && head == c->leak_head ? c->leak_lookahead : c->lookahead;
+mg_mask mg_gpt_mask(const mg_gpt_config *c, int layer, int head) {
+    return layer == c->leak_layer && head == c->leak_head ? mg_lookahead(c->leak_lookahead) : c->mask;
 }
 
 bool mg_gpt_is_causal(const mg_gpt_config *c) {
-    return c->lookahead == 0 && (c->leak_layer < 0 || c->leak_lookahead == 0);
+    return !mg_looks_ahead(c->mask) && (c->leak_layer < 0 || c->leak_lookahead == 0);
 }
 
 /* ---- Parameters ---- */
@@ -159,10 +165,10 @@ static void find_all(mg_gpt *gpt) {
             find(gpt, i, "mlp.c_fc.bias"),    find(gpt, i, "mlp.c_proj.weight"),  find(gpt, i, "mlp.c_proj.bias")};
 }
 
-static void fill_lookahead(mg_gpt *gpt) {
+static void fill_masks(mg_gpt *gpt) {
     const mg_gpt_config *c = &gpt->config;
     for (int layer = 0; layer < c->n_layer; layer++)
-        for (int h = 0; h < c->n_head; h++) gpt->lookahead[layer * c->n_head + h] = mg_gpt_lookahead(c, layer, h);
+        for (int h = 0; h < c->n_head; h++) gpt->mask[layer * c->n_head + h] = mg_gpt_mask(c, layer, h);
 }
 
 static mg_status build(mg_gpt *gpt, bool trainable, mg_error *error) {
@@ -170,8 +176,8 @@ static mg_status build(mg_gpt *gpt, bool trainable, mg_error *error) {
     int n = mg_gpt_specs(c, NULL);
     mg_param_spec *specs = mg_alloc((size_t)n, sizeof *specs, "a model's parameter table", error);
     gpt->h = mg_alloc((size_t)c->n_layer, sizeof *gpt->h, "a model's layers", error);
-    gpt->lookahead = mg_alloc((size_t)(c->n_layer * c->n_head), sizeof(int), "a model's mask", error);
-    mg_status status = specs && gpt->h && gpt->lookahead ? MG_OK : MG_ERR_MEMORY;
+    gpt->mask = mg_alloc((size_t)(c->n_layer * c->n_head), sizeof *gpt->mask, "a model's mask", error);
+    mg_status status = specs && gpt->h && gpt->mask ? MG_OK : MG_ERR_MEMORY;
     if (status == MG_OK) {
         mg_gpt_specs(c, specs);
         status = mg_params_new(&gpt->params, n, specs, trainable, error);
@@ -179,7 +185,7 @@ static mg_status build(mg_gpt *gpt, bool trainable, mg_error *error) {
     mg_free(specs);
     if (status) return status;
     find_all(gpt);
-    fill_lookahead(gpt);
+    fill_masks(gpt);
     return MG_OK;
 }
 
@@ -202,7 +208,7 @@ void mg_gpt_free(mg_gpt *gpt) {
     if (!gpt) return;
     mg_params_free(gpt->params);
     mg_free(gpt->h);
-    mg_free(gpt->lookahead);
+    mg_free(gpt->mask);
     mg_free(gpt);
 }
 
@@ -214,11 +220,12 @@ mg_params *mg_gpt_params(mg_gpt *gpt) {
     return gpt->params;
 }
 
-void mg_gpt_set_lookahead(mg_gpt *gpt, int lookahead) {
-    MG_CHECK(lookahead >= 0, "gpt: lookahead is %d; it must be 0 (causal) or more", lookahead);
-    gpt->config.lookahead = lookahead;
+void mg_gpt_set_mask(mg_gpt *gpt, mg_mask mask) {
+    MG_CHECK(mg_mask_is_valid(mask), "gpt: %s is %d; it must be %d or more", mask_names[mask.kind], mask.n,
+             mask.kind == MG_MASK_WINDOW || mask.kind == MG_MASK_BLOCK);
+    gpt->config.mask = mask;
     gpt->config.leak_layer = -1;
-    fill_lookahead(gpt);
+    fill_masks(gpt);
 }
 
 /* ---- Initial weights ---- */
@@ -294,7 +301,8 @@ static mg_tensor *dropout(walk *w, mg_tensor *x) {
 static mg_attention_options attention_options(walk *w, int layer) {
     const mg_gpt_config *c = &w->gpt->config;
     const mg_gpt_pass *pass = w->pass;
-    mg_attention_options o = {.n_head = c->n_head, .lookahead = w->gpt->lookahead + layer * c->n_head};
+    mg_attention_options o = {
+        .n_head = c->n_head, .mask = w->gpt->mask + layer * c->n_head, .sequence = pass->sequence};
     o.scale = c->scale ? 0 : 1; /* 0: 1/sqrt(d_k) */
     if (pass->training && c->dropout > 0) {
         o.dropout = (mg_real)c->dropout;
@@ -360,12 +368,18 @@ static mg_tensor *block_forward(walk *w, int layer, mg_tensor *x) {
     return project_onto(w, x, y, h->mlp_proj_weight, h->mlp_proj_bias);
 }
 
-static mg_tensor *embed(walk *w, const int *ids) {
+/* The embeddings of the positions: (T,C), or (B,T,C) if the pass says which. */
+static mg_tensor *places(walk *w) {
+    const int *given = w->pass->positions;
+    if (given) return mg_embedding(w->tape, w->gpt->wpe, given, 2, (ptrdiff_t[]){w->B, w->T});
     int *positions = mg_tape_alloc(w->tape, (size_t)w->T, sizeof *positions, "positions");
     for (ptrdiff_t t = 0; t < w->T; t++) positions[t] = (int)(w->past + t);
+    return mg_embedding(w->tape, w->gpt->wpe, positions, 1, (ptrdiff_t[]){w->T});
+}
+
+static mg_tensor *embed(walk *w, const int *ids) {
     mg_tensor *tokens = mg_embedding(w->tape, w->gpt->wte, ids, 2, (ptrdiff_t[]){w->B, w->T}); /* (B,T,C) */
-    mg_tensor *places = mg_embedding(w->tape, w->gpt->wpe, positions, 1, (ptrdiff_t[]){w->T}); /* (T,C) */
-    return dropout(w, mg_add(w->tape, tokens, places));
+    return dropout(w, mg_add(w->tape, tokens, places(w)));
 }
 
 /* Without gradients, nothing inside a block is needed after it: its output replaces its input. */
@@ -400,6 +414,8 @@ mg_tensor *mg_gpt_forward(mg_gpt *gpt, mg_tape *tape, const int *ids, ptrdiff_t 
     mg_gpt_capture *capture = w.pass->capture;
     w.past = cache ? cache->length : 0;
     if (cache) check_cache(&gpt->config, cache, B);
+    MG_CHECK(!cache || (!w.pass->sequence && !w.pass->positions),
+             "gpt: with a KV cache, intervals and positions follow from what it holds");
     MG_CHECK(B >= 1, "gpt: a batch of %td sequences; it must have at least 1", B);
     MG_CHECK(T >= 1 && T <= gpt->config.block_size - w.past, "gpt: %td tokens after %td do not fit the context of %d",
              T, w.past, gpt->config.block_size);

@@ -8,7 +8,7 @@
 
 typedef struct mg_gpt_config {
     int n_layer, n_head, n_embd, block_size, vocab_size;
-    int lookahead;  /* of every head: 0 causal, MG_LOOKAHEAD_ALL no mask, k sees k tokens ahead */
+    mg_mask mask;   /* of every head; all zeros is causal */
     int leak_layer; /* one head that looks further than the others; -1: none */
     int leak_head;
     int leak_lookahead;
@@ -22,7 +22,7 @@ typedef struct mg_gpt_config {
 
 /* n_layer 2, n_head 4, n_embd 64, block_size 32, vocab_size 0, causal, scaled, init_std 0.02. */
 MG_API mg_gpt_config mg_gpt_defaults(void);
-/* Whether every head is causal, which is what a KV cache needs. */
+/* Whether no query sees past itself, which is what a KV cache needs. */
 MG_API bool mg_gpt_is_causal(const mg_gpt_config *config);
 
 typedef struct mg_gpt mg_gpt;
@@ -36,8 +36,8 @@ MG_API mg_status mg_gpt_new_zeros(mg_gpt **gpt, const mg_gpt_config *config, boo
 MG_API void mg_gpt_free(mg_gpt *gpt);
 MG_API const mg_gpt_config *mg_gpt_get_config(const mg_gpt *gpt);
 MG_API mg_params *mg_gpt_params(mg_gpt *gpt);
-/* Evaluate the same weights under another mask: every head gets `lookahead`, and the leaky head is dropped. */
-MG_API void mg_gpt_set_lookahead(mg_gpt *gpt, int lookahead);
+/* Evaluate the same weights under another mask: every head gets it, and the leaky head is dropped. */
+MG_API void mg_gpt_set_mask(mg_gpt *gpt, mg_mask mask);
 
 /* What to look at during a pass. Capturing changes no bit of the logits. */
 typedef struct mg_gpt_capture {
@@ -66,6 +66,9 @@ typedef struct mg_gpt_pass {
     bool cache_only;         /* fill the cache and return NULL: no logits */
     mg_gpt_capture *capture; /* or NULL */
     const mg_gpt_ablation *ablation; /* or NULL */
+    /* (B,T): what each position may see at most, beside the model's mask (attention.h); or NULL. Not with a cache. */
+    const mg_interval *sequence;
+    const int *positions; /* (B,T): the row of wpe that each token gets; NULL: 0 … T - 1. Not with a cache */
 } mg_gpt_pass;
 
 /* ids (B,T), each in [0, vocab_size), T at most block_size. Returns logits (B,T,V) on the tape. `pass` may be NULL. */
@@ -83,19 +86,19 @@ mg_status mg_gpt_check_logits(const mg_gpt *gpt, const mg_real *logits, ptrdiff_
 mg_status mg_gpt_config_check(const mg_gpt_config *config, mg_error *error);
 /* Fill the weights as mg_gpt_new does. */
 void mg_gpt_randomize(mg_gpt *gpt, uint64_t seed);
-/* How far head `head` of layer `layer` sees. */
-int mg_gpt_lookahead(const mg_gpt_config *config, int layer, int head);
+/* What head `head` of layer `layer` sees. */
+mg_mask mg_gpt_mask(const mg_gpt_config *config, int layer, int head);
 /* The parameters of a configuration in their order, for readers of files. Returns how many; `specs` may be NULL. */
 int mg_gpt_specs(const mg_gpt_config *config, mg_param_spec *specs);
 
 #ifndef MG_LIBRARY /* whose line a failure names: error.h */
-MG_CALLED_VOID(mg_gpt_set_lookahead, (gpt), (gpt, lookahead), mg_gpt *gpt, int lookahead)
+MG_CALLED_VOID(mg_gpt_set_mask, (gpt), (gpt, mask), mg_gpt *gpt, mg_mask mask)
 MG_CALLED(mg_tensor *, mg_gpt_forward, (gpt, tape, ids), (gpt, tape, ids, B, T, pass), mg_gpt *gpt, mg_tape *tape,
           const int *ids, ptrdiff_t B, ptrdiff_t T, const mg_gpt_pass *pass)
 MG_CALLED(mg_tensor *, mg_gpt_loss, (gpt, tape, ids, targets), (gpt, tape, ids, targets, B, T, pass, row_loss),
           mg_gpt *gpt, mg_tape *tape, const int *ids, const int *targets, ptrdiff_t B, ptrdiff_t T,
           const mg_gpt_pass *pass, mg_real *row_loss)
-#define mg_gpt_set_lookahead(...) MG_AT(mg_gpt_set_lookahead, __VA_ARGS__)
+#define mg_gpt_set_mask(...) MG_AT(mg_gpt_set_mask, __VA_ARGS__)
 #define mg_gpt_forward(...) MG_AT(mg_gpt_forward, __VA_ARGS__)
 #define mg_gpt_loss(...) MG_AT(mg_gpt_loss, __VA_ARGS__)
 #endif

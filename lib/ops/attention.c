@@ -1,9 +1,9 @@
 /* o_i = Σ_j p_ij v_j,  p_i = softmax_j(s_ij),  s_ij = scale · q_i · k_j,  j over the keys that query i may see
  *
- * Vaswani et al. 2017, eq. 1, for each head. The mask is a length: query i sees the first mg_visible(i) keys, and the
- * loops end there. Forward keeps two numbers per query, m_i = max_j s_ij and Z_i = Σ_j exp(s_ij − m_i); backward
- * recomputes the weights from them, p_ij = exp(s_ij − m_i) / Z_i (Dao et al. 2022, algorithm 4), so that memory grows
- * with T and not with T²:
+ * Vaswani et al. 2017, eq. 1, for each head. The mask is an interval: query i sees the keys mg_visible(i), and the
+ * loops begin and end there. Forward keeps two numbers per query, m_i = max_j s_ij and Z_i = Σ_j exp(s_ij − m_i);
+ * backward recomputes the weights from them, p_ij = exp(s_ij − m_i) / Z_i (Dao et al. 2022, algorithm 4), so that
+ * memory grows with T and not with T²:
  *
  *     dv_j  = Σ_i p_ij do_i
  *     dp_ij = do_i · v_j
@@ -24,7 +24,8 @@ typedef mg_attention_job job;
 
 typedef struct saved {
     mg_real *greatest, *inverse;
-    int *lookahead;
+    mg_mask *mask;
+    mg_interval *sequence;
     mg_real scale, dropout;
     mg_rng rng;
     int n_head;
@@ -72,7 +73,8 @@ static void attention_backward(mg_tape *tape, const mg_node *node) {
     const saved *s = node->saved;
     job j = {.B = qkv->dim[0], .queries = qkv->dim[1], .keys = qkv->dim[1], .C = qkv->dim[2] / 3, .qkv = qkv->data};
     j.o = (mg_attention_options){.n_head = s->n_head,
-                                 .lookahead = s->lookahead,
+                                 .mask = s->mask,
+                                 .sequence = s->sequence,
                                  .scale = s->scale,
                                  .dropout = s->dropout,
                                  .dropout_rng = s->rng};
@@ -104,22 +106,52 @@ static void append_to_cache(job *j) {
     }
 }
 
+/* A copy on the tape; NULL of NULL. */
+static void *keep(mg_tape *tape, const void *from, size_t n, size_t size) {
+    if (!from) return NULL;
+    return memcpy(mg_tape_alloc(tape, n, size, "attention's mask"), from, n * size);
+}
+
 static const saved *save(mg_tape *tape, const job *j) {
     saved *s = mg_tape_alloc(tape, 1, sizeof *s, "attention's state");
-    *s = (saved){j->greatest, j->inverse, NULL, j->o.scale, j->o.dropout, j->o.dropout_rng, j->o.n_head};
-    if (!j->o.lookahead) return s;
-    s->lookahead = mg_tape_alloc(tape, (size_t)j->o.n_head, sizeof(int), "attention's state");
-    memcpy(s->lookahead, j->o.lookahead, (size_t)j->o.n_head * sizeof(int));
+    *s = (saved){.greatest = j->greatest,
+                 .inverse = j->inverse,
+                 .scale = j->o.scale,
+                 .dropout = j->o.dropout,
+                 .rng = j->o.dropout_rng,
+                 .n_head = j->o.n_head};
+    s->mask = keep(tape, j->o.mask, (size_t)j->o.n_head, sizeof *s->mask);
+    s->sequence = keep(tape, j->o.sequence, (size_t)(j->B * j->queries), sizeof *s->sequence);
     return s;
+}
+
+static void check_masks(mg_tape *tape, const mg_attention_options *o) {
+    for (int h = 0; o->mask && h < o->n_head; h++)
+        MG_OP_CHECK(tape, &op, mg_mask_is_valid(o->mask[h]),
+                    "head %d has a mask with n = %d; a lookahead and a prefix are at least 0, a window and a block 1",
+                    h, o->mask[h].n);
+}
+
+static void check_sequence(mg_tape *tape, const job *j) {
+    for (ptrdiff_t row = 0; j->o.sequence && row < j->B * j->queries; row++) {
+        ptrdiff_t i = row % j->queries, position = j->first + i;
+        mg_interval at = j->o.sequence[row], before = i > 0 ? j->o.sequence[row - 1] : (mg_interval){0, 0};
+        MG_OP_CHECK(
+            tape, &op, at.first >= 0 && at.first <= position && position < at.end && at.end <= j->keys,
+            "sequence %td, position %td: its interval %td to %td must hold the position, and end at %td or before",
+            row / j->queries, position, at.first, at.end, j->keys);
+        MG_OP_CHECK(tape, &op, at.first >= before.first && at.end >= before.end,
+                    "sequence %td, position %td: its interval %td to %td goes back from %td to %td, the previous "
+                    "position's",
+                    row / j->queries, position, at.first, at.end, before.first, before.end);
+    }
 }
 
 mg_tensor *(mg_attention)(mg_tape *tape, mg_tensor *qkv, const mg_attention_options *options) {
     MG_OP_CHECK(
         tape, &op, options->n_head >= 1 && qkv->ndim == 3 && qkv->dim[2] % (3 * (ptrdiff_t)options->n_head) == 0,
         "qkv is %s; it must be (B, T, 3C) with C a multiple of the %d heads", mg_shape(qkv).text, options->n_head);
-    for (int h = 0; options->lookahead && h < options->n_head; h++)
-        MG_OP_CHECK(tape, &op, options->lookahead[h] >= 0, "head %d looks %d positions ahead; that cannot be negative",
-                    h, options->lookahead[h]);
+    check_masks(tape, options);
     MG_OP_CHECK(tape, &op, options->dropout >= 0 && options->dropout < 1, "dropout is %g; it must be in [0, 1)",
                 (double)options->dropout);
     job j = {.B = qkv->dim[0], .queries = qkv->dim[1], .keys = qkv->dim[1], .C = qkv->dim[2] / 3, .qkv = qkv->data};
@@ -138,6 +170,7 @@ mg_tensor *(mg_attention)(mg_tape *tape, mg_tensor *qkv, const mg_attention_opti
                     options->cache_capacity);
         append_to_cache(&j);
     }
+    check_sequence(tape, &j);
     mg_tensor *out = mg_tape_output(tape, 3, (ptrdiff_t[]){j.B, j.queries, j.C});
     j.out = out->data;
     size_t rows = (size_t)(j.B * options->n_head * j.queries);

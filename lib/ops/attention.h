@@ -1,28 +1,21 @@
-/* Masked multi-head attention (Vaswani et al. 2017, section 3.2) and the one rule of the mask. */
+/* Masked multi-head attention (Vaswani et al. 2017, section 3.2). */
 #ifndef MASKGRAD_ATTENTION_H
 #define MASKGRAD_ATTENTION_H
 
+#include "mask.h"
 #include "rng.h"
 #include "tensor.h"
 
-#include <limits.h>
 #include <math.h>
-
-/* How many positions past itself a query may see. 0 is the causal mask; k leaks k tokens; ALL is no mask. */
-enum { MG_LOOKAHEAD_ALL = INT_MAX };
-
-/* THE MASK. How many keys a query sees: those at positions 0 … query_position + lookahead, of the n_keys there are.
- * Everything else follows from it: forward, backward, cache, the printed triangle, the audit. */
-static inline ptrdiff_t mg_visible(ptrdiff_t query_position, int lookahead, ptrdiff_t n_keys) {
-    if (lookahead >= n_keys) return n_keys;
-    ptrdiff_t visible = query_position + 1 + lookahead;
-    return visible < n_keys ? visible : n_keys;
-}
 
 typedef struct mg_attention_options {
     int n_head;
-    const int *lookahead; /* n_head of them; NULL: all causal */
-    mg_real scale;        /* of the scores; 0: 1/sqrt(d_k). 1 shows what happens without */
+    const mg_mask *mask; /* n_head of them; NULL: all causal */
+    /* What each query of each sequence may see at most, (B,T): it sees what this and its head's mask have in common.
+     * NULL: no limit. An interval holds its query's own position, ends at T or before, and neither of its ends is
+     * before the previous query's. Not with a cache. */
+    const mg_interval *sequence;
+    mg_real scale; /* of the scores; 0: 1/sqrt(d_k). 1 shows what happens without */
 
     /* Decoding: qkv holds the n tokens that follow the `cached` ones (B is 1). Their keys and values are appended to
      * these (cache_capacity, C) buffers, and the queries look at all of them. NULL: no cache. */

@@ -17,7 +17,9 @@ enum { TILE_QUERIES = 32 }; /* that are processed together, at most */
 typedef struct head {
     const mg_real *q, *k, *v;
     ptrdiff_t q_stride, k_stride, index; /* index: b · n_head + h */
-    int lookahead;
+    mg_mask mask;
+    const mg_interval *sequence; /* of its queries; NULL: none */
+    bool is_stairs;              /* every query sees from key 0 on, each at most one key more than the one before it */
 } head;
 
 static head head_of(const job *j, ptrdiff_t index) {
@@ -31,12 +33,15 @@ static head head_of(const job *j, ptrdiff_t index) {
     a.q_stride = 3 * j->C;
     a.k_stride = j->key_stride;
     a.index = index;
-    a.lookahead = j->o.lookahead ? j->o.lookahead[h] : 0;
+    if (j->o.mask) a.mask = j->o.mask[h];
+    if (j->o.sequence) a.sequence = j->o.sequence + b * j->queries;
+    a.is_stairs = a.mask.kind == MG_MASK_LOOKAHEAD && !a.sequence;
     return a;
 }
 
-static ptrdiff_t visible(const job *j, const head *a, ptrdiff_t query) {
-    return mg_visible(j->first + query, a->lookahead, j->keys);
+static mg_interval visible(const job *j, const head *a, ptrdiff_t query) {
+    mg_interval keys = mg_visible(a->mask, j->first + query, j->keys);
+    return a->sequence ? mg_intersection(keys, a->sequence[query]) : keys;
 }
 
 /* A head's width, rounded up to whole vectors. */
@@ -51,9 +56,9 @@ static ptrdiff_t row_stride(const job *j) {
 }
 
 /* row[j] *= 0 or 1/(1−rate), a function only of the rng and of (head, query, key). */
-static void drop(const job *j, const head *a, ptrdiff_t query, ptrdiff_t n, mg_real *row) {
+static void drop(const job *j, const head *a, ptrdiff_t query, mg_interval keys, mg_real *row) {
     uint64_t base = (uint64_t)(a->index * j->queries + query) * (uint64_t)j->keys;
-    for (ptrdiff_t i = 0; i < n; i++) {
+    for (ptrdiff_t i = keys.first; i < keys.end; i++) {
         double u = mg_rng_uniform(j->o.dropout_rng, base + (uint64_t)i);
         row[i] = u < (double)j->o.dropout ? 0 : row[i] / (1 - j->o.dropout);
     }
@@ -67,12 +72,13 @@ static size_t lay_out(int n, mg_real **array[], const ptrdiff_t *size, mg_real *
 }
 
 /* Copy a row, times factor, to where the caller looks, with `hidden` for the keys that the query does not see. */
-static void capture(mg_real *to, const job *j, const head *a, ptrdiff_t query, ptrdiff_t n, const mg_real *row,
+static void capture(mg_real *to, const job *j, const head *a, ptrdiff_t query, mg_interval keys, const mg_real *row,
                     mg_real factor, mg_real hidden) {
     if (!to) return;
     to += (a->index * j->queries + query) * j->keys;
-    for (ptrdiff_t i = 0; i < n; i++) to[i] = row[i] * factor;
-    for (ptrdiff_t i = n; i < j->keys; i++) to[i] = hidden;
+    for (ptrdiff_t i = 0; i < keys.first; i++) to[i] = hidden;
+    for (ptrdiff_t i = keys.first; i < keys.end; i++) to[i] = row[i] * factor;
+    for (ptrdiff_t i = keys.end; i < j->keys; i++) to[i] = hidden;
 }
 
 /* Rows of a head, `stride` apart, in whatever memory they are. */
@@ -81,20 +87,21 @@ typedef struct rows {
     ptrdiff_t stride;
 } rows;
 
-/* Products of R rows, that of `query` being the first, with the keys in a panel that the last of the queries sees. */
+/* Products of R rows, that of `query` being the first, with the keys in a panel up to the last that one of them sees.
+ */
 MG_INLINE void score_panel(const int R, const job *j, const head *a, ptrdiff_t query, ptrdiff_t panel, rows from,
                            const mg_real *panels, mg_real factor, mg_real *to) {
-    ptrdiff_t n = visible(j, a, query + R - 1) - panel * MG_PANEL;
-    if (n <= 0) return;
+    ptrdiff_t n = visible(j, a, query + R - 1).end - panel * MG_PANEL;
+    if (n <= 0 || visible(j, a, query).first >= (panel + 1) * MG_PANEL) return;
     mg_rows_times_panel(R, n < MG_PANEL ? n : MG_PANEL, j->width, from.data, from.stride,
                         panels + panel * MG_PANEL * j->width, factor, to + panel * MG_PANEL, row_stride(j));
 }
 
-/* to = factor · from · panels for a tile of queries, as far as each sees; a panel serves all while it is near. */
+/* to = factor · from · panels for a tile of queries, where one of a group sees; a panel serves all while it is near. */
 MG_INLINE void score(const job *j, const head *a, mg_range tile, rows from, const mg_real *panels, mg_real factor,
                      mg_real *to) {
-    ptrdiff_t n = tile.end - tile.begin, n_panels = mg_tile_count(visible(j, a, tile.end - 1), MG_PANEL);
-    for (ptrdiff_t panel = 0; panel < n_panels; panel++) {
+    ptrdiff_t n = tile.end - tile.begin, n_panels = mg_tile_count(visible(j, a, tile.end - 1).end, MG_PANEL);
+    for (ptrdiff_t panel = visible(j, a, tile.begin).first / MG_PANEL; panel < n_panels; panel++) {
         ptrdiff_t i = 0;
         for (; i + MG_GROUP <= n; i += MG_GROUP)
             score_panel(MG_GROUP, j, a, tile.begin + i, panel, (rows){from.data + i * from.stride, from.stride}, panels,
@@ -114,12 +121,15 @@ static void copy_rows(const job *j, ptrdiff_t n, const mg_real *from, ptrdiff_t 
     }
 }
 
-/* out = factor · weights · values for R queries, in `width` columns. */
-MG_INLINE void mix(const int R, const job *j, const head *a, ptrdiff_t query, const mg_real *weights, ptrdiff_t width,
-                   rows values, const mg_real *factor, mg_real *out) {
-    ptrdiff_t n = visible(j, a, query), stairs = visible(j, a, query + R - 1) - n;
-    mg_weighted_rows(R, n, (int)stairs, width, weights, row_stride(j), 1, values.data, values.stride, factor, false,
-                     out, padded(j));
+/* out = factor · weights · values for R queries that see these keys, in `width` columns. */
+MG_INLINE void mix(const int R, const job *j, const head *a, const mg_interval *keys, const mg_real *weights,
+                   ptrdiff_t width, rows values, const mg_real *factor, mg_real *out) {
+    if (a->is_stairs)
+        mg_weighted_rows(R, keys[0].end, (int)(keys[R - 1].end - keys[0].end), width, weights, row_stride(j), 1,
+                         values.data, values.stride, factor, false, out, padded(j));
+    else
+        mg_ragged_rows(R, keys, width, weights, row_stride(j), 1, values.data, values.stride, factor, false, out,
+                       padded(j));
 }
 
 /* Scores become weights, and weights the output. */
@@ -127,19 +137,19 @@ MG_INLINE void forward_queries(const int R, const job *j, const head *a, ptrdiff
                                rows values, mg_real *mixed) {
     ptrdiff_t b = a->index / j->o.n_head, h = a->index % j->o.n_head;
     mg_real *out = j->out + (b * j->queries + query) * j->C + h * j->width, factor[MG_GROUP];
-    ptrdiff_t n[MG_GROUP];
+    mg_interval keys[MG_GROUP];
     for (int r = 0; r < R; r++) {
-        n[r] = visible(j, a, query + r);
-        capture(j->o.scores, j, a, query + r, n[r], row + r * row_stride(j), 1, -INFINITY);
+        keys[r] = visible(j, a, query + r);
+        capture(j->o.scores, j, a, query + r, keys[r], row + r * row_stride(j), 1, -INFINITY);
     }
     ptrdiff_t at = a->index * j->queries + query;
-    mg_softmax_rows(R, n, row, row_stride(j), factor, j->greatest + at);
+    mg_softmax_rows(R, keys, row, row_stride(j), factor, j->greatest + at);
     for (int r = 0; r < R; r++) {
         j->inverse[at + r] = factor[r];
-        capture(j->o.weights, j, a, query + r, n[r], row + r * row_stride(j), factor[r], 0);
-        if (j->o.dropout > 0) drop(j, a, query + r, n[r], row + r * row_stride(j));
+        capture(j->o.weights, j, a, query + r, keys[r], row + r * row_stride(j), factor[r], 0);
+        if (j->o.dropout > 0) drop(j, a, query + r, keys[r], row + r * row_stride(j));
     }
-    mix(R, j, a, query, row, width, values, factor, mixed);
+    mix(R, j, a, keys, row, width, values, factor, mixed);
     for (int r = 0; r < R; r++) memcpy(out + r * j->C, mixed + r * padded(j), (size_t)j->width * sizeof *out);
 }
 
@@ -170,7 +180,8 @@ static size_t lay_out_forward(const job *j, mg_real *memory, forward_space *w) {
 static void forward_few(const job *j, const head *a, const forward_space *w) {
     for (ptrdiff_t i = 0; i < j->queries; i++) {
         const mg_real *q = a->q + i * a->q_stride;
-        for (ptrdiff_t k = 0; k < visible(j, a, i); k++)
+        mg_interval keys = visible(j, a, i);
+        for (ptrdiff_t k = keys.first; k < keys.end; k++)
             w->row[k] = mg_dot(j->width, q, a->k + k * a->k_stride) * j->o.scale;
         forward_queries(1, j, a, i, w->row, j->width, (rows){(mg_real *)a->v, a->k_stride}, w->out);
     }
@@ -232,12 +243,15 @@ static void backward_limit(ptrdiff_t n, mg_real scale, mg_real *p, mg_real *ds) 
  * being the first and `at` its place in the tile. */
 MG_INLINE void backward_queries(const int R, const job *j, const head *a, const backward_space *w, ptrdiff_t query,
                                 ptrdiff_t at) {
-    mg_real *p = w->p + at * row_stride(j), *ds = w->ds + at * row_stride(j), scale = j->o.scale;
-    for (int r = 0; r < R; r++, p += row_stride(j), ds += row_stride(j)) {
+    mg_real scale = j->o.scale;
+    mg_interval keys[MG_GROUP];
+    for (int r = 0; r < R; r++) {
         ptrdiff_t of_query = a->index * j->queries + query + r;
         mg_real greatest = j->greatest[of_query], inverse = j->inverse[of_query], D = w->D[at + r];
-        ptrdiff_t n = visible(j, a, query + r);
-        if (j->o.dropout > 0) drop(j, a, query + r, n, ds);
+        keys[r] = visible(j, a, query + r);
+        if (j->o.dropout > 0) drop(j, a, query + r, keys[r], w->ds + (at + r) * row_stride(j));
+        ptrdiff_t first = (at + r) * row_stride(j) + keys[r].first, n = keys[r].end - keys[r].first;
+        mg_real *p = w->p + first, *ds = w->ds + first;
         if (isinf(greatest)) {
             backward_limit(n, scale, p, ds);
         } else {
@@ -247,27 +261,43 @@ MG_INLINE void backward_queries(const int R, const job *j, const head *a, const 
                 ds[k] = p[k] * (ds[k] - D) * scale;
             }
         }
-        if (j->o.dropout > 0) drop(j, a, query + r, n, p);
+        if (j->o.dropout > 0) drop(j, a, query + r, keys[r], w->p + (at + r) * row_stride(j));
     }
-    mix(R, j, a, query, w->ds + at * row_stride(j), padded(j), (rows){w->k, padded(j)}, NULL, w->dq + at * padded(j));
+    mix(R, j, a, keys, w->ds + at * row_stride(j), padded(j), (rows){w->k, padded(j)}, NULL, w->dq + at * padded(j));
 }
 
-/* The first query of the tile, counted from its beginning, that sees key k. */
-static ptrdiff_t first_to_see(const job *j, const head *a, mg_range tile, ptrdiff_t k) {
-    ptrdiff_t i = k - j->first - a->lookahead - tile.begin; /* mg_visible(i) > k, solved for i */
-    if (a->lookahead >= j->keys || i < 0) return 0;
-    return i < tile.end - tile.begin ? i : tile.end - tile.begin;
+/* The queries of the tile, counted from its beginning, that see key k. Those that see the key before it are where to
+ * begin: neither end goes back from one key to the next. */
+static mg_interval seen_by(const job *j, const head *a, mg_range tile, ptrdiff_t k, mg_interval before) {
+    ptrdiff_t n = tile.end - tile.begin;
+    while (before.first < n && visible(j, a, tile.begin + before.first).end <= k) before.first++;
+    while (before.end < n && visible(j, a, tile.begin + before.end).first <= k) before.end++;
+    return before;
 }
 
-/* to[k] += Σ_i weights[i][k] · from[i] for R keys, over the queries that see them: from the last query and the last key
- * backwards, for the keys before it are seen by one query more each. */
-MG_INLINE void collect(const int R, const job *j, const head *a, mg_range tile, ptrdiff_t k, const mg_real *weights,
-                       const mg_real *from, mg_real *to) {
-    ptrdiff_t last = tile.end - tile.begin - 1, last_key = k + R - 1, all = first_to_see(j, a, tile, last_key);
-    ptrdiff_t stairs = all - first_to_see(j, a, tile, k);
-    mg_weighted_rows(R, last + 1 - all, (int)stairs, padded(j), weights + last * row_stride(j) + last_key, -1,
-                     -row_stride(j), from + last * padded(j), -padded(j), NULL, true, to + last_key * padded(j),
-                     -padded(j));
+/* to[k] += Σ_i weights[i][k] · from[i] for R keys, over the queries that see them. On stairs from the last query and
+ * the last key backwards, for the keys before it are seen by one query more each. */
+MG_INLINE void collect(const int R, const job *j, const head *a, mg_range tile, ptrdiff_t k, const mg_interval *queries,
+                       const mg_real *weights, const mg_real *from, mg_real *to) {
+    if (a->is_stairs) {
+        ptrdiff_t last = tile.end - tile.begin - 1, last_key = k + R - 1, all = queries[R - 1].first;
+        mg_weighted_rows(R, last + 1 - all, (int)(all - queries[0].first), padded(j),
+                         weights + last * row_stride(j) + last_key, -1, -row_stride(j), from + last * padded(j),
+                         -padded(j), NULL, true, to + last_key * padded(j), -padded(j));
+    } else {
+        mg_ragged_rows(R, queries, padded(j), weights + k, 1, row_stride(j), from, padded(j), NULL, true,
+                       to + k * padded(j), padded(j));
+    }
+}
+
+/* The gradients of R keys and values from a tile of queries. Returns the queries that see the last of the keys. */
+MG_INLINE mg_interval collect_keys(const int R, const job *j, const head *a, const backward_space *w, mg_range tile,
+                                   ptrdiff_t k, mg_interval before) {
+    mg_interval queries[MG_GROUP];
+    for (int r = 0; r < R; r++) before = queries[r] = seen_by(j, a, tile, k + r, before);
+    collect(R, j, a, tile, k, queries, w->p, w->dout, w->dv);
+    collect(R, j, a, tile, k, queries, w->ds, w->q, w->dk);
+    return before;
 }
 
 /* rows of dqkv = or += rows of `from`, as dqkv_beta says. */
@@ -282,21 +312,17 @@ static void put_rows(const job *j, ptrdiff_t n, const mg_real *from, mg_real *to
 
 static void backward_queries_of_tile(const job *j, const head *a, const backward_space *w, mg_range tile,
                                      const mg_real *out) {
-    ptrdiff_t n = tile.end - tile.begin, i = 0, k = 0, seen = visible(j, a, tile.end - 1);
+    ptrdiff_t n = tile.end - tile.begin, i = 0, k = visible(j, a, tile.begin).first;
+    ptrdiff_t end = visible(j, a, tile.end - 1).end;
+    mg_interval queries = {0, 0};
     for (ptrdiff_t r = 0; r < n; r++)
         w->D[r] = mg_dot(j->width, w->dout + r * padded(j), out + (tile.begin + r) * j->C);
     score(j, a, tile, (rows){w->q, padded(j)}, w->keys, j->o.scale, w->p);
     score(j, a, tile, (rows){w->dout, padded(j)}, w->values, 1, w->ds);
     for (; i + MG_GROUP <= n; i += MG_GROUP) backward_queries(MG_GROUP, j, a, w, tile.begin + i, i);
     for (; i < n; i++) backward_queries(1, j, a, w, tile.begin + i, i);
-    for (; k + MG_GROUP <= seen; k += MG_GROUP) {
-        collect(MG_GROUP, j, a, tile, k, w->p, w->dout, w->dv);
-        collect(MG_GROUP, j, a, tile, k, w->ds, w->q, w->dk);
-    }
-    for (; k < seen; k++) {
-        collect(1, j, a, tile, k, w->p, w->dout, w->dv);
-        collect(1, j, a, tile, k, w->ds, w->q, w->dk);
-    }
+    for (; k + MG_GROUP <= end; k += MG_GROUP) queries = collect_keys(MG_GROUP, j, a, w, tile, k, queries);
+    for (; k < end; k++) queries = collect_keys(1, j, a, w, tile, k, queries);
 }
 
 /* What a tile of queries reads from main memory. */

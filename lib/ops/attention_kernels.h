@@ -7,6 +7,7 @@
 #ifndef MASKGRAD_ATTENTION_KERNELS_H
 #define MASKGRAD_ATTENTION_KERNELS_H
 
+#include "mask.h"
 #include "rows.h"
 #include "simd.h"
 
@@ -206,6 +207,72 @@ MG_INLINE void mg_weighted_rows(const int R, ptrdiff_t n, int stairs, ptrdiff_t 
         }
 }
 
+/* ---- Weighted sums of intervals of rows ----
+ *
+ * out[r] (+)= factor[r] · Σ_j weights[r · across + j · along] · rows[j] over the rows j of interval[r], for r < R.
+ * Neither end of an interval is before that of the one before. Each result is one sum in the order of j, whatever R is:
+ * it depends on what is in its interval, not on where that is or what lies beside it. */
+
+/* Of the rows from … to - 1, those that each result has. */
+MG_INLINE void mg_add_some(const int R, const int V, ptrdiff_t from, ptrdiff_t to, const mg_interval *interval,
+                           const mg_real *weights, ptrdiff_t across, ptrdiff_t along, const mg_real *rows,
+                           ptrdiff_t stride, mg_vec *sum) {
+    for (ptrdiff_t j = from; j < to; j++)
+#pragma GCC unroll 4
+        for (int r = 0; r < R; r++) {
+            if (j < interval[r].first || j >= interval[r].end) continue;
+#pragma GCC unroll 4
+            for (int v = 0; v < V; v++)
+                sum[r * V + v] += weights[r * across + j * along] * mg_load(rows + j * stride + v * MG_LANES);
+        }
+}
+
+/* V · MG_LANES elements of each row. */
+MG_INLINE void mg_ragged_vectors(const int R, const int V, const mg_interval *interval, const mg_real *weights,
+                                 ptrdiff_t across, ptrdiff_t along, const mg_real *rows, ptrdiff_t stride,
+                                 const mg_real *factor, bool add, mg_real *out, ptrdiff_t out_stride) {
+    ptrdiff_t first = interval[R - 1].first, end = interval[0].end; /* what all have; nothing if first >= end */
+    mg_vec sum[MG_GROUP * MG_VECTORS] = {{0}};
+    mg_add_some(R, V, interval[0].first, first, interval, weights, across, along, rows, stride, sum);
+    for (ptrdiff_t j = first; j < end; j++) {
+#pragma GCC unroll 4
+        for (int r = 0; r < R; r++)
+#pragma GCC unroll 4
+            for (int v = 0; v < V; v++)
+                sum[r * V + v] += weights[r * across + j * along] * mg_load(rows + j * stride + v * MG_LANES);
+    }
+    mg_add_some(R, V, first > end ? first : end, interval[R - 1].end, interval, weights, across, along, rows, stride,
+                sum);
+#pragma GCC unroll 4
+    for (int r = 0; r < R; r++)
+#pragma GCC unroll 4
+        for (int v = 0; v < V; v++) {
+            mg_vec total = sum[r * V + v];
+            if (factor) total *= factor[r];
+            if (add) total += mg_load(out + r * out_stride + v * MG_LANES);
+            mg_store(out + r * out_stride + v * MG_LANES, total);
+        }
+}
+
+/* All `width` elements of each row. */
+MG_INLINE void mg_ragged_rows(const int R, const mg_interval *interval, ptrdiff_t width, const mg_real *weights,
+                              ptrdiff_t across, ptrdiff_t along, const mg_real *rows, ptrdiff_t stride,
+                              const mg_real *factor, bool add, mg_real *out, ptrdiff_t out_stride) {
+    ptrdiff_t d = 0;
+    for (; d + 2 * MG_LANES <= width; d += 2 * MG_LANES)
+        mg_ragged_vectors(R, 2, interval, weights, across, along, rows + d, stride, factor, add, out + d, out_stride);
+    for (; d + MG_LANES <= width; d += MG_LANES)
+        mg_ragged_vectors(R, 1, interval, weights, across, along, rows + d, stride, factor, add, out + d, out_stride);
+    for (; d < width; d++)
+        for (int r = 0; r < R; r++) {
+            mg_real sum = 0;
+            for (ptrdiff_t j = interval[r].first; j < interval[r].end; j++)
+                sum += weights[r * across + j * along] * rows[j * stride + d];
+            if (factor) sum *= factor[r];
+            out[r * out_stride + d] = add ? out[r * out_stride + d] + sum : sum;
+        }
+}
+
 /* Σ_d a[d] · b[d] */
 MG_INLINE mg_real mg_dot(ptrdiff_t n, const mg_real *a, const mg_real *b) {
     mg_vec sums = {0};
@@ -225,26 +292,28 @@ MG_INLINE void mg_fill_up(ptrdiff_t n, mg_real value, mg_real *row) {
     for (int k = 0; k < MG_LANES; k++) row[last + k] = k < used ? row[last + k] : value;
 }
 
-/* The first n[r] elements of R rows of scores become their softmax but for factor[r]. From that and greatest[r] the
+/* The elements interval[r] of R rows of scores become their softmax but for factor[r]. From that and greatest[r] the
  * backward makes the weights again, exp(score − greatest) · factor; not from their logarithms, in which a large score
  * would round that of the sum away. Where a score is infinite, it is mg_softmax's limit. Each step is taken for all
  * rows before the next: they do not wait for another, as the steps of a row do. */
-MG_INLINE void mg_softmax_rows(const int R, const ptrdiff_t *n, mg_real *scores, ptrdiff_t stride, mg_real *factor,
-                               mg_real *greatest) {
+MG_INLINE void mg_softmax_rows(const int R, const mg_interval *interval, mg_real *scores, ptrdiff_t stride,
+                               mg_real *factor, mg_real *greatest) {
     mg_real max[MG_GROUP], sum[MG_GROUP];
+    ptrdiff_t n[MG_GROUP];
     for (int r = 0; r < R; r++) {
-        mg_real *row = scores + r * stride;
+        mg_real *row = scores + r * stride + interval[r].first;
+        n[r] = interval[r].end - interval[r].first;
         mg_fill_up(n[r], row[0], row); /* not −inf, of which the vector exp takes each by itself */
         max[r] = mg_greatest(mg_pad(n[r]), row);
     }
     for (int r = 0; r < R; r++) {
-        mg_real *row = scores + r * stride;
+        mg_real *row = scores + r * stride + interval[r].first;
         if (isinf(max[r])) continue;
 #pragma omp simd
         for (ptrdiff_t j = 0; j < mg_pad(n[r]); j++) row[j] = mg_exp_real(row[j] - max[r]);
     }
     for (int r = 0; r < R; r++) {
-        mg_real *row = scores + r * stride;
+        mg_real *row = scores + r * stride + interval[r].first;
         mg_vec sums = {0};
         if (!isinf(max[r])) mg_fill_up(n[r], 0, row);
         for (ptrdiff_t j = 0; j < n[r]; j += MG_LANES) sums += mg_load(row + j);
@@ -255,7 +324,8 @@ MG_INLINE void mg_softmax_rows(const int R, const ptrdiff_t *n, mg_real *scores,
         greatest[r] = max[r];
         if (!isinf(max[r])) continue;
         factor[r] = 1;
-        greatest[r] = mg_softmax_limit(n[r], scores + r * stride, scores + r * stride);
+        mg_real *row = scores + r * stride + interval[r].first;
+        greatest[r] = mg_softmax_limit(n[r], row, row);
     }
 }
 

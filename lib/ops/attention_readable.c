@@ -8,8 +8,9 @@
 typedef struct plan {
     ptrdiff_t B, T, C, H, D; /* D: of a head, d_k */
     mg_real scale;
-    int *lookahead; /* (H) */
-    mg_real *p;     /* (B,H,T,T) */
+    mg_mask *mask;         /* (H) */
+    mg_interval *sequence; /* (B,T), or NULL */
+    mg_real *p;            /* (B,H,T,T) */
 } plan;
 
 /* qkv (B,T,3C): head h of token t's query, key and value begin at … */
@@ -27,6 +28,11 @@ static ptrdiff_t out_at(const plan *a, ptrdiff_t b, ptrdiff_t h, ptrdiff_t t) { 
 }
 static mg_real *p_of(const plan *a, ptrdiff_t b, ptrdiff_t h, ptrdiff_t i) {
     return a->p + ((b * a->H + h) * a->T + i) * a->T;
+}
+
+static mg_interval visible(const plan *a, ptrdiff_t b, ptrdiff_t h, ptrdiff_t i) {
+    mg_interval keys = mg_visible(a->mask[h], i, a->T);
+    return a->sequence ? mg_intersection(keys, a->sequence[b * a->T + i]) : keys;
 }
 
 static mg_real dot(ptrdiff_t n, const mg_real *x, const mg_real *y) {
@@ -50,13 +56,15 @@ static void forward(const plan *a, const mg_real *qkv, mg_real *out) {
     for (ptrdiff_t b = 0; b < a->B; b++)
         for (ptrdiff_t h = 0; h < a->H; h++)
             for (ptrdiff_t i = 0; i < a->T; i++) {
-                ptrdiff_t n = mg_visible(i, a->lookahead[h], a->T);
+                mg_interval keys = visible(a, b, h, i);
                 const mg_real *q = qkv + q_at(a, b, h, i);
                 mg_real *p = p_of(a, b, h, i), *o = out + out_at(a, b, h, i);
-                for (ptrdiff_t j = 0; j < n; j++) p[j] = a->scale * dot(a->D, q, qkv + k_at(a, b, h, j)); /* s_ij */
-                softmax(n, p);
+                for (ptrdiff_t j = keys.first; j < keys.end; j++)
+                    p[j] = a->scale * dot(a->D, q, qkv + k_at(a, b, h, j)); /* s_ij */
+                softmax(keys.end - keys.first, p + keys.first);
                 memset(o, 0, (size_t)a->D * sizeof *o);
-                for (ptrdiff_t j = 0; j < n; j++) add(a->D, p[j], qkv + v_at(a, b, h, j), o); /* o_i = Σ_j p_ij v_j */
+                for (ptrdiff_t j = keys.first; j < keys.end; j++)
+                    add(a->D, p[j], qkv + v_at(a, b, h, j), o); /* o_i = Σ_j p_ij v_j */
             }
 }
 
@@ -64,10 +72,11 @@ static void backward(const plan *a, const mg_real *qkv, const mg_real *out, cons
     for (ptrdiff_t b = 0; b < a->B; b++)
         for (ptrdiff_t h = 0; h < a->H; h++)
             for (ptrdiff_t i = 0; i < a->T; i++) {
-                ptrdiff_t n = mg_visible(i, a->lookahead[h], a->T), q = q_at(a, b, h, i);
+                mg_interval keys = visible(a, b, h, i);
+                ptrdiff_t q = q_at(a, b, h, i);
                 const mg_real *p = p_of(a, b, h, i), *o = out + out_at(a, b, h, i), *dout_i = dout + out_at(a, b, h, i);
                 mg_real D = dot(a->D, dout_i, o); /* D_i = do_i · o_i */
-                for (ptrdiff_t j = 0; j < n; j++) {
+                for (ptrdiff_t j = keys.first; j < keys.end; j++) {
                     ptrdiff_t k = k_at(a, b, h, j), v = v_at(a, b, h, j);
                     mg_real dp = dot(a->D, dout_i, qkv + v);     /* dp_ij = do_i · v_j */
                     mg_real ds = p[j] * (dp - D);                /* ds_ij = p_ij (dp_ij − D_i) */
@@ -94,8 +103,13 @@ mg_tensor *mg_attention_readable(mg_tape *tape, mg_tensor *qkv, const mg_attenti
     *a = (plan){.B = qkv->dim[0], .T = qkv->dim[1], .C = qkv->dim[2] / 3, .H = options->n_head};
     a->D = a->C / a->H;
     a->scale = mg_attention_scale(options, a->D);
-    a->lookahead = mg_tape_alloc(tape, (size_t)a->H, sizeof(int), "attention's state");
-    for (ptrdiff_t h = 0; h < a->H; h++) a->lookahead[h] = options->lookahead ? options->lookahead[h] : 0;
+    a->mask = mg_tape_alloc(tape, (size_t)a->H, sizeof *a->mask, "attention's mask");
+    for (ptrdiff_t h = 0; h < a->H; h++) a->mask[h] = options->mask ? options->mask[h] : mg_lookahead(0);
+    if (options->sequence) {
+        size_t n = (size_t)(a->B * a->T);
+        a->sequence = mg_tape_alloc(tape, n, sizeof *a->sequence, "attention's mask");
+        memcpy(a->sequence, options->sequence, n * sizeof *a->sequence);
+    }
     a->p = mg_tape_alloc(tape, (size_t)(a->B * a->H * a->T * a->T), sizeof(mg_real), "attention's weights");
     mg_tensor *out = mg_tape_output(tape, 3, (ptrdiff_t[]){a->B, a->T, a->C});
     forward(a, qkv->data, out->data);

@@ -728,7 +728,7 @@ static mg_gpt *new_gpt(int lookahead, double dropout) {
     c.block_size = 12;
     c.vocab_size = 20;
     c.init_std = 0.3;
-    c.lookahead = lookahead;
+    c.mask = mg_lookahead(lookahead);
     c.dropout = dropout;
     mg_gpt *gpt;
     assert_int_equal(mg_gpt_new_zeros(&gpt, &c, false, NULL), MG_OK);

@@ -75,7 +75,7 @@ static void lookahead_reaches_exactly_its_band(void **state) {
         for (int n_layer = 1; n_layer <= 3; n_layer++) {
             mg_gpt_config config = small_config();
             config.n_layer = n_layer;
-            config.lookahead = lookahead;
+            config.mask = mg_lookahead(lookahead);
             ptrdiff_t reach = lookahead * n_layer < T - 1 ? lookahead * n_layer : T - 1;
             assert_int_equal(mg_causality_reach(&config, T), reach);
             mg_causality c = causality_of(config);
@@ -92,7 +92,7 @@ static void lookahead_reaches_exactly_its_band(void **state) {
 static void without_a_mask_everything_reaches_everything(void **state) {
     (void)state;
     mg_gpt_config config = small_config();
-    config.lookahead = MG_LOOKAHEAD_ALL;
+    config.mask = mg_lookahead(MG_LOOKAHEAD_ALL);
     assert_int_equal(mg_causality_reach(&config, T), T - 1);
     mg_causality c = causality_of(config);
     check_band(&c, T - 1);
@@ -140,7 +140,7 @@ static void silence_is_not_causality(void **state) {
     for (int part = 0; part < 3; part++)
         for (int lookahead = 0; lookahead < 2; lookahead++) {
             mg_gpt_config config = small_config();
-            config.lookahead = lookahead ? MG_LOOKAHEAD_ALL : 0;
+            config.mask = mg_lookahead(lookahead ? MG_LOOKAHEAD_ALL : 0);
             mg_gpt *gpt = new_gpt(config, true);
             zero(gpt, parts[part]);
             mg_causality c;

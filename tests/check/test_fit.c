@@ -49,9 +49,9 @@ static void a_cache_of_another_model_is_refused(void **state) {
     mg_gpt_forward(gpt, tape, ids, 1, 4, &pass);
     assert_operation_fails(mg_gpt_forward(gpt, tape, ids, 2, 1, &pass), "gpt", "one sequence at a time, not 2");
     assert_operation_fails(mg_gpt_forward(gpt, tape, ids, 1, 5, &pass), "gpt", "5 tokens after 4 do not fit");
-    mg_gpt_set_lookahead(gpt, 1);
+    mg_gpt_set_mask(gpt, mg_lookahead(1));
     assert_operation_fails(mg_gpt_forward(gpt, tape, ids, 1, 1, &pass), "gpt", "this one looks ahead");
-    assert_operation_fails(mg_gpt_set_lookahead(gpt, -1), "gpt", "lookahead is -1");
+    assert_operation_fails(mg_gpt_set_mask(gpt, mg_lookahead(-1)), "gpt", "lookahead is -1");
     mg_kv_cache_copy(own, own);
     assert_int_equal(own->length, 4);
     mg_kv_cache_free(own);

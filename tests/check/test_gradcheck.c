@@ -166,20 +166,37 @@ static mg_tensor *build_dropout(mg_tape *tape, mg_tensor *const *in, void *user)
     return mg_dropout(tape, in[0], (mg_real)r->number[0] / 4, (mg_rng){3, MG_STREAM_DROPOUT, 1});
 }
 
-/* number: heads, dropout in quarters; list: a lookahead a head. */
+/* number: heads, dropout in quarters; list: kind and n of each head's mask. */
 static mg_tensor *build_attention(mg_tape *tape, mg_tensor *const *in, void *user) {
     const row *r = user;
     ptrdiff_t width = in[0]->dim[2] / 3 / r->number[0];
+    mg_mask mask[4];
+    for (int h = 0; r->list && h < r->number[0]; h++)
+        mask[h] = (mg_mask){(mg_mask_kind)r->list[2 * h], r->list[2 * h + 1]};
     mg_attention_options options = {.n_head = r->number[0],
-                                    .lookahead = r->list,
+                                    .mask = r->list ? mask : NULL,
                                     .scale = (mg_real)(1 / sqrt((double)width)),
                                     .dropout = (mg_real)r->number[1] / 4,
                                     .dropout_rng = {5, MG_STREAM_DROPOUT, 2}};
     return mg_attention(tape, in[0], &options);
 }
 
+/* Documents of 1, 2, 3 … tokens, packed. */
+static mg_tensor *build_documents(mg_tape *tape, mg_tensor *const *in, void *user) {
+    const row *r = user;
+    ptrdiff_t B = in[0]->dim[0], T = in[0]->dim[1];
+    mg_interval *sequence = mg_tape_alloc(tape, (size_t)(B * T), sizeof *sequence, "intervals");
+    for (ptrdiff_t b = 0; b < B; b++)
+        for (ptrdiff_t i = 0, first = 0, length = 1; i < T; i++) {
+            if (i == first + length) first = i, length++;
+            sequence[b * T + i] = (mg_interval){first, T};
+        }
+    return mg_attention(tape, in[0], &(mg_attention_options){.n_head = r->number[0], .sequence = sequence});
+}
+
 enum { ALL = MG_LOOKAHEAD_ALL };
 #define LIST(...) ((const int[]){__VA_ARGS__})
+#define MASKS(...) (&((const int[][2]){__VA_ARGS__})[0][0])
 
 static const row rows[] = {
     {"add", build_add, "same shape", {N(2, 3), N(2, 3), NONE}, {0}, NULL},
@@ -283,10 +300,51 @@ static const row rows[] = {
     {"dropout", build_dropout, "0", {N(3), NONE, NONE}, {0}, NULL},
     {"dropout", build_dropout, "1", {N(3), NONE, NONE}, {4}, NULL},
     {"attention", build_attention, "causal", {N(2, 4, 12), NONE, NONE}, {2, 0}, NULL},
-    {"attention", build_attention, "no mask", {N(2, 4, 12), NONE, NONE}, {2, 0}, LIST(ALL, ALL)},
-    {"attention", build_attention, "lookahead 1", {N(1, 5, 6), NONE, NONE}, {1, 0}, LIST(1)},
-    {"attention", build_attention, "lookahead 3", {N(1, 5, 6), NONE, NONE}, {1, 0}, LIST(3)},
-    {"attention", build_attention, "one leaky head", {N(1, 4, 18), NONE, NONE}, {3, 0}, LIST(0, 1, 0)},
+    {"attention",
+     build_attention,
+     "no mask",
+     {N(2, 4, 12), NONE, NONE},
+     {2, 0},
+     MASKS({MG_MASK_LOOKAHEAD, ALL}, {MG_MASK_LOOKAHEAD, ALL})},
+    {"attention", build_attention, "lookahead 1", {N(1, 5, 6), NONE, NONE}, {1, 0}, MASKS({MG_MASK_LOOKAHEAD, 1})},
+    {"attention", build_attention, "lookahead 3", {N(1, 5, 6), NONE, NONE}, {1, 0}, MASKS({MG_MASK_LOOKAHEAD, 3})},
+    {"attention",
+     build_attention,
+     "one leaky head",
+     {N(1, 4, 18), NONE, NONE},
+     {3, 0},
+     MASKS({MG_MASK_LOOKAHEAD, 0}, {MG_MASK_LOOKAHEAD, 1}, {MG_MASK_LOOKAHEAD, 0})},
+    {"attention",
+     build_attention,
+     "window",
+     {N(2, 7, 12), NONE, NONE},
+     {2, 0},
+     MASKS({MG_MASK_WINDOW, 1}, {MG_MASK_WINDOW, 3})},
+    {"attention",
+     build_attention,
+     "window, more than a tile",
+     {N(1, 37, 6), NONE, NONE},
+     {1, 0},
+     MASKS({MG_MASK_WINDOW, 5})},
+    {"attention",
+     build_attention,
+     "window, dropout",
+     {N(1, 7, 12), NONE, NONE},
+     {2, 1},
+     MASKS({MG_MASK_WINDOW, 2}, {MG_MASK_WINDOW, 4})},
+    {"attention",
+     build_attention,
+     "prefix",
+     {N(1, 6, 12), NONE, NONE},
+     {2, 0},
+     MASKS({MG_MASK_PREFIX, 3}, {MG_MASK_PREFIX, 9})},
+    {"attention",
+     build_attention,
+     "block",
+     {N(1, 7, 12), NONE, NONE},
+     {2, 0},
+     MASKS({MG_MASK_BLOCK, 3}, {MG_MASK_BLOCK, 9})},
+    {"attention", build_documents, "documents", {N(2, 7, 12), NONE, NONE}, {2, 0}, NULL},
     {"attention", build_attention, "width 1", {N(1, 3, 6), NONE, NONE}, {2, 0}, NULL},
     {"attention", build_attention, "T = 1", {N(2, 1, 6), NONE, NONE}, {1, 0}, NULL},
     {"attention", build_attention, "more than a tile", {N(1, 35, 6), NONE, NONE}, {1, 0}, NULL},

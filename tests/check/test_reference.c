@@ -74,9 +74,12 @@ static mg_tensor *build_dropout(mg_tape *tape, const reference_case *c) {
     return mg_dropout(tape, c->in[0], c->reals[0], rng_of(c));
 }
 
-/* ints: seed, step, a lookahead a head; reals: scale, dropout */
+/* ints: seed, step, each head's kind of mask and its n; reals: scale, dropout */
 static mg_tensor *build_attention(mg_tape *tape, const reference_case *c) {
-    mg_attention_options o = {.n_head = c->n_ints - 2, .lookahead = c->ints + 2, .scale = c->reals[0]};
+    mg_mask mask[4];
+    int n_head = (c->n_ints - 2) / 2;
+    for (int h = 0; h < n_head; h++) mask[h] = (mg_mask){(mg_mask_kind)c->ints[2 + 2 * h], c->ints[3 + 2 * h]};
+    mg_attention_options o = {.n_head = n_head, .mask = mask, .scale = c->reals[0]};
     o.dropout = c->reals[1];
     o.dropout_rng = rng_of(c);
     return mg_attention(tape, c->in[0], &o);

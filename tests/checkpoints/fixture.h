@@ -86,7 +86,7 @@ static mg_gpt_config fixture_config(void) {
     config.n_head = 2;
     config.n_embd = 4;
     config.block_size = 3;
-    config.lookahead = MG_LOOKAHEAD_ALL;
+    config.mask = mg_lookahead(MG_LOOKAHEAD_ALL);
     config.leak_layer = 0;
     config.leak_head = 1;
     config.leak_lookahead = 2;
@@ -121,7 +121,8 @@ static void assert_same_config(const mg_gpt_config *a, const mg_gpt_config *b) {
     assert_int_equal(a->n_embd, b->n_embd);
     assert_int_equal(a->block_size, b->block_size);
     assert_int_equal(a->vocab_size, b->vocab_size);
-    assert_int_equal(a->lookahead, b->lookahead);
+    assert_int_equal(a->mask.kind, b->mask.kind);
+    assert_int_equal(a->mask.n, b->mask.n);
     assert_int_equal(a->leak_layer, b->leak_layer);
     assert_int_equal(a->leak_head, b->leak_head);
     assert_int_equal(a->leak_lookahead, b->leak_lookahead);

@@ -30,7 +30,7 @@ static void a_later_token_is_not_seen(void **state) {
     enum { T = 12 };
     for (int lookahead = 0; lookahead < 2; lookahead++) {
         mg_gpt_config c = small();
-        c.lookahead = lookahead ? MG_LOOKAHEAD_ALL : 0;
+        c.mask = mg_lookahead(lookahead ? MG_LOOKAHEAD_ALL : 0);
         mg_gpt *gpt = new_gpt(c);
         mg_tape *tape = new_tape();
         for (int j = 0; j < T; j++) {
@@ -105,7 +105,7 @@ static void a_cache_needs_causality(void **state) {
     assert_int_equal(mg_kv_cache_new(&cache, gpt, &error), MG_ERR_STATE);
     assert_says(error.message, "looks ahead");
     assert_null(cache);
-    mg_gpt_set_lookahead(gpt, 0);
+    mg_gpt_set_mask(gpt, mg_lookahead(0));
     assert_int_equal(mg_kv_cache_new(&cache, gpt, &error), MG_OK);
     mg_kv_cache_free(cache);
     mg_gpt_free(gpt);
@@ -201,7 +201,7 @@ static void initial_weights(void **state) {
     (void)state;
     mg_gpt_config c = small();
     mg_gpt *causal = new_gpt(c);
-    c.lookahead = MG_LOOKAHEAD_ALL;
+    c.mask = mg_lookahead(MG_LOOKAHEAD_ALL);
     mg_gpt *open = new_gpt(c);
     mg_params *a = mg_gpt_params(causal), *b = mg_gpt_params(open);
     assert_memory_equal(a->values, b->values, (size_t)a->size * sizeof(mg_real));

@@ -14,7 +14,7 @@ static mg_gpt *new_gpt(int block_size, int n_embd, uint64_t seed, int lookahead)
     c.block_size = block_size;
     c.vocab_size = V;
     c.init_std = 0.3;
-    c.lookahead = lookahead;
+    c.mask = mg_lookahead(lookahead);
     mg_gpt *gpt;
     assert_int_equal(mg_gpt_new(&gpt, &c, seed, NULL), MG_OK);
     return gpt;

@@ -18,6 +18,7 @@ import torch.nn.functional as F
 
 HERE = pathlib.Path(__file__).parent
 ALL = 2**31 - 1  # MG_LOOKAHEAD_ALL
+LOOKAHEAD, WINDOW, PREFIX, BLOCK = range(4)  # mg_mask_kind
 ALL_AXES = 1000  # MG_ALL_AXES
 IGNORE = -1
 torch.set_default_dtype(torch.float64)
@@ -74,16 +75,19 @@ def cross_entropy(logits, ignore, targets):
     return total / max(1, int((targets != ignore).sum()))
 
 
-def visible(T, lookahead):
+def visible(T, kind, n):
     query, key = torch.arange(T)[:, None], torch.arange(T)[None, :]
-    return key <= query + lookahead
+    causal = key <= query
+    return {LOOKAHEAD: key <= query + n, WINDOW: causal & (query - key < n), PREFIX: causal | (query < n) & (key < n),
+            BLOCK: key // max(n, 1) <= query // max(n, 1)}[kind]
 
 
-def attention(qkv, lookahead, scale, p=0.0, seed=0, step=0):
+def attention(qkv, masks, scale, p=0.0, seed=0, step=0):
+    """masks: a kind and its number for each head."""
     B, T, C3 = qkv.shape
-    H = len(lookahead)
+    H = len(masks)
     q, k, v = (part.reshape(B, T, H, -1).transpose(1, 2) for part in qkv.split(C3 // 3, 2))
-    mask = torch.stack([visible(T, ahead) for ahead in lookahead])
+    mask = torch.stack([visible(T, *mask) for mask in masks])
     weights = (q @ k.mT * scale).masked_fill(~mask, -np.inf).softmax(-1)
     if p > 0:
         u = np.array([philox_uniform(seed, step, i) for i in range(weights.numel())]).reshape(weights.shape)
@@ -227,27 +231,34 @@ def dropout_cases(cases):
 
 
 def attention_cases(cases):
-    shapes = (("causal", (2, 5, 18), [0, 0], 1), ("none", (2, 5, 18), [ALL, ALL], 1),
-              ("lookahead 1", (1, 7, 9), [1], 1), ("lookahead 3", (2, 7, 18), [3, 3], 1),
-              ("one leaky head", (1, 6, 27), [0, 2, 0], 1), ("no scale", (1, 5, 24), [0, 0], 0),
-              ("one token", (2, 1, 6), [0], 1), ("more than a tile", (1, 35, 6), [0, 0], 1))
-    for note, shape, lookahead, scaled in shapes:
-        scale = (shape[2] / 3 / len(lookahead)) ** -0.5 if scaled else 1.0
-        cases.add("attention", note, lambda x: attention(x, lookahead, scale), shape,
-                  int=[0, 0, *lookahead], real=[scale, 0])
-    cases.add("attention", "dropout", lambda x: attention(x, [0, 0], 0.5, 0.25, 5, 3), (2, 5, 24),
-              int=[5, 3, 0, 0], real=[0.5, 0.25])
+    causal, none = (LOOKAHEAD, 0), (LOOKAHEAD, ALL)
+    shapes = (("causal", (2, 5, 18), [causal, causal], 1), ("none", (2, 5, 18), [none, none], 1),
+              ("lookahead 1", (1, 7, 9), [(LOOKAHEAD, 1)], 1),
+              ("lookahead 3", (2, 7, 18), [(LOOKAHEAD, 3), (LOOKAHEAD, 3)], 1),
+              ("one leaky head", (1, 6, 27), [causal, (LOOKAHEAD, 2), causal], 1),
+              ("no scale", (1, 5, 24), [causal, causal], 0), ("one token", (2, 1, 6), [causal], 1),
+              ("more than a tile", (1, 35, 6), [causal, causal], 1),
+              ("window", (2, 7, 18), [(WINDOW, 1), (WINDOW, 3)], 1),
+              ("window, more than a tile", (1, 37, 12), [(WINDOW, 6), (WINDOW, 40)], 1),
+              ("prefix", (2, 7, 18), [(PREFIX, 3), (PREFIX, 9)], 1),
+              ("block", (2, 7, 18), [(BLOCK, 3), (BLOCK, 2)], 1))
+    for note, shape, masks, scaled in shapes:
+        scale = (shape[2] / 3 / len(masks)) ** -0.5 if scaled else 1.0
+        cases.add("attention", note, lambda x: attention(x, masks, scale), shape,
+                  int=[0, 0, *sum(masks, ())], real=[scale, 0])
+    cases.add("attention", "dropout", lambda x: attention(x, [causal, causal], 0.5, 0.25, 5, 3), (2, 5, 24),
+              int=[5, 3, *causal, *causal], real=[0.5, 0.25])
 
 
 # ---- The GPT ----
 
-LAYERS, HEADS, WIDTH, BLOCK, VOCAB = 2, 2, 6, 9, 11
+LAYERS, HEADS, WIDTH, BLOCK_SIZE, VOCAB = 2, 2, 6, 9, 11
 BATCH, LENGTH, STEPS = 3, 7, 10
 LR, BETAS, EPS, DECAY, CLIP = 1e-2, (0.9, 0.95), 1e-8, 0.1, 1.0
 
 
 def gpt_parameters(random):
-    shapes = {"wte": (VOCAB, WIDTH), "wpe": (BLOCK, WIDTH)}
+    shapes = {"wte": (VOCAB, WIDTH), "wpe": (BLOCK_SIZE, WIDTH)}
     block = {"ln_1.weight": (WIDTH,), "ln_1.bias": (WIDTH,), "attn.c_attn.weight": (WIDTH, 3 * WIDTH),
              "attn.c_attn.bias": (3 * WIDTH,), "attn.c_proj.weight": (WIDTH, WIDTH), "attn.c_proj.bias": (WIDTH,),
              "ln_2.weight": (WIDTH,), "ln_2.bias": (WIDTH,), "mlp.c_fc.weight": (WIDTH, 4 * WIDTH),
@@ -260,7 +271,7 @@ def gpt_parameters(random):
             for name, shape in shapes.items()}
 
 
-def gpt_forward(p, ids, lookahead, scaled):
+def gpt_forward(p, ids, masks, scaled):
     def norm(x, name):
         return F.layer_norm(x, (WIDTH,), p[f"{name}.weight"], p[f"{name}.bias"], 1e-5)
 
@@ -271,21 +282,21 @@ def gpt_forward(p, ids, lookahead, scaled):
     x = F.embedding(ids, p["wte"]) + p["wpe"][: ids.shape[1]]
     for layer in range(LAYERS):
         h = f"h.{layer}"
-        mixed = attention(linear(norm(x, f"{h}.ln_1"), f"{h}.attn.c_attn"), lookahead[layer], scale)
+        mixed = attention(linear(norm(x, f"{h}.ln_1"), f"{h}.attn.c_attn"), masks[layer], scale)
         x = x + linear(mixed, f"{h}.attn.c_proj")
         hidden = F.gelu(linear(norm(x, f"{h}.ln_2"), f"{h}.mlp.c_fc"), approximate="tanh")
         x = x + linear(hidden, f"{h}.mlp.c_proj")
     return norm(x, "ln_f") @ p["wte"].T
 
 
-def gpt_case(group, start, ids, targets, lookahead=0, leak=None, scaled=True, projection=True):
+def gpt_case(group, start, ids, targets, mask=(LOOKAHEAD, 0), leak=None, scaled=True, projection=True):
     """Logits, loss and gradients of the first batch, then STEPS steps of AdamW on one batch each."""
     p = {name: torch.tensor(value, requires_grad=True) for name, value in start.items()
          if projection or "attn.c_proj" not in name}
-    ahead = [[lookahead] * HEADS for _ in range(LAYERS)]
+    masks = [[mask] * HEADS for _ in range(LAYERS)]
     if leak:
-        ahead[leak[0]][leak[1]] = leak[2]
-    group.attrs.update(lookahead=np.int64(lookahead), leak=np.array(leak or (-1, 0, 0), dtype=np.int64),
+        masks[leak[0]][leak[1]] = (LOOKAHEAD, leak[2])
+    group.attrs.update(mask=np.array(mask, dtype=np.int64), leak=np.array(leak or (-1, 0, 0), dtype=np.int64),
                        scale=np.int64(scaled), output_projection=np.int64(projection))
     matrices = [x for x in p.values() if x.ndim > 1]
     vectors = [x for x in p.values() if x.ndim == 1]
@@ -294,7 +305,7 @@ def gpt_case(group, start, ids, targets, lookahead=0, leak=None, scaled=True, pr
     losses, norms = [], []
     for step in range(STEPS):
         adamw.zero_grad()
-        logits = gpt_forward(p, torch.tensor(ids[step]), ahead, scaled)
+        logits = gpt_forward(p, torch.tensor(ids[step]), masks, scaled)
         loss = F.cross_entropy(logits.reshape(-1, VOCAB), torch.tensor(targets[step]).reshape(-1), ignore_index=IGNORE)
         loss.backward()
         if step == 0:
@@ -318,12 +329,13 @@ def gpt_cases(file):
     tokens = random.randint(0, VOCAB, (STEPS, BATCH, LENGTH + 1))
     ids, targets = tokens[..., :-1], tokens[..., 1:].copy()
     targets[:, 1, 2] = IGNORE
-    file.attrs.update(n_layer=LAYERS, n_head=HEADS, n_embd=WIDTH, block_size=BLOCK, vocab_size=VOCAB, lr=LR,
+    file.attrs.update(n_layer=LAYERS, n_head=HEADS, n_embd=WIDTH, block_size=BLOCK_SIZE, vocab_size=VOCAB, lr=LR,
                       beta1=BETAS[0], beta2=BETAS[1], eps=EPS, weight_decay=DECAY, clip=CLIP)
     file["ids"], file["targets"] = ids, targets
     for name, value in start.items():
         file[f"start/{name}"] = value
-    variants = {"causal": {}, "no mask": {"lookahead": ALL}, "lookahead 2": {"lookahead": 2},
+    variants = {"causal": {}, "no mask": {"mask": (LOOKAHEAD, ALL)}, "lookahead 2": {"mask": (LOOKAHEAD, 2)},
+                "window 2": {"mask": (WINDOW, 2)}, "prefix 4": {"mask": (PREFIX, 4)}, "block 3": {"mask": (BLOCK, 3)},
                 "one leaky head": {"leak": (1, 0, 1)}, "no scale": {"scaled": False},
                 "no output projection": {"projection": False}}
     for name, options in variants.items():

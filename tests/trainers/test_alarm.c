@@ -157,7 +157,7 @@ static mg_gpt *model_of(const mg_corpus *corpus, const fault *f) {
     config.n_head = 2;
     config.block_size = f->block_size;
     config.vocab_size = mg_tokenizer_size(corpus->tokenizer);
-    config.lookahead = f->lookahead;
+    config.mask = mg_lookahead(f->lookahead);
     if (f->leak) {
         config.leak_layer = config.leak_head = 0;
         config.leak_lookahead = f->leak;
@@ -292,7 +292,7 @@ static void test_watching_changes_no_bit(void **state) {
     (void)state;
     mg_corpus *corpus = fixture_corpus();
     mg_train_options options = fixture_options();
-    options.model.lookahead = 1;
+    options.model.mask = mg_lookahead(1);
     options.model.dropout = 0.1;
     options.grad_accum = 3;
     options.batch_size = 8;

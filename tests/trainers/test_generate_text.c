@@ -15,7 +15,7 @@ static void a_text_is_a_function_of_the_seed(void **state) {
     assert_ok(mg_tokenizer_from_text(&tokenizer, MG_TOKENIZER_CHAR, "abc\n", 4, &error));
     config.vocab_size = mg_tokenizer_size(tokenizer);
     for (int looks_ahead = 0; looks_ahead < 2; looks_ahead++) { /* with a cache, and without */
-        config.lookahead = looks_ahead;
+        config.mask = mg_lookahead(looks_ahead);
         assert_ok(mg_gpt_new(&gpt, &config, 1, &error));
         char *a, *b, *c;
         assert_ok(mg_generate_text(&a, gpt, tokenizer, "ab", 30, NULL, 1, &error));

@@ -151,7 +151,7 @@ static void test_a_model_that_looks_ahead_has_no_cache(void **state) {
     (void)state;
     mg_corpus *corpus = fixture_corpus();
     mg_train_options options = fixture_options();
-    options.model.lookahead = 1;
+    options.model.mask = mg_lookahead(1);
     mg_trainer *trainer = fixture_trainer(&options, corpus);
     mg_generator *generator;
     assert_int_equal(mg_generator_new(&generator, mg_trainer_model(trainer), 33, true, &fixture_error), MG_ERR_STATE);

@@ -96,7 +96,7 @@ static void test_masks_begin_alike(void **state) {
     (void)state;
     mg_corpus *corpus = fixture_corpus();
     mg_train_options causal = fixture_options(), none = causal;
-    none.model.lookahead = MG_LOOKAHEAD_ALL;
+    none.model.mask = mg_lookahead(MG_LOOKAHEAD_ALL);
     mg_trainer *a = fixture_trainer(&causal, corpus), *b = fixture_trainer(&none, corpus);
     assert_same_weights(a, b);
     fixture_step(a);
@@ -329,7 +329,7 @@ static void test_implausible_losses(void **state) {
     char text[512];
     mg_gpt_config causal = mg_gpt_defaults(), none = causal;
     causal.vocab_size = none.vocab_size = 33;
-    none.lookahead = MG_LOOKAHEAD_ALL;
+    none.mask = mg_lookahead(MG_LOOKAHEAD_ALL);
     double by_position[] = {1.39, 1.39};
     mg_evaluation e = {.n_positions = 2,
                        .n_windows = 100,

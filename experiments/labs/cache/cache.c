@@ -257,7 +257,7 @@ mg_status lab_cache(mg_lab *lab, mg_error *error) {
     bool trained = !lab_asked(lab)->checkpoint;
     mg_status status = lab_subject_open(lab, &shape, LEAST_CONTEXT, &masked, error);
     if (!status && trained) {
-        shape.model.lookahead = MG_LOOKAHEAD_ALL;
+        shape.model.mask = mg_lookahead(MG_LOOKAHEAD_ALL);
         status = lab_subject_open(lab, &shape, LEAST_CONTEXT, &unmasked, error);
     }
     if (!status) {
@@ -266,7 +266,7 @@ mg_status lab_cache(mg_lab *lab, mg_error *error) {
                           "cache and without."
                         : "The checkpoint read and generated text with a cache and without, once with the "
                           "causal mask and once without, whatever it was trained with.");
-        if (!trained) mg_gpt_set_lookahead(masked.gpt, 0);
+        if (!trained) mg_gpt_set_mask(masked.gpt, mg_lookahead(0));
         status = same_logits(lab, &masked, error);
     }
     if (!status) status = lab_cache_cost(lab, &masked, error);

@@ -80,9 +80,9 @@ static void check_moves(mg_lab *lab, const char *name, double moved, double limi
 static void show_keys(mg_lab *lab, const lab_subject *masked, const lab_subject *unmasked, const lab_text_set *text) {
     int n = mg_gpt_get_config(masked->gpt)->n_layer;
     double *moved[2] = {lab_numbers(lab, n), lab_numbers(lab, n)};
-    mg_gpt_set_lookahead(masked->gpt, 0);
+    mg_gpt_set_mask(masked->gpt, mg_lookahead(0));
     moved_keys(lab, masked->gpt, text->ids, text->T, moved[0]);
-    mg_gpt_set_lookahead(unmasked->gpt, MG_LOOKAHEAD_ALL);
+    mg_gpt_set_mask(unmasked->gpt, mg_lookahead(MG_LOOKAHEAD_ALL));
     moved_keys(lab, unmasked->gpt, text->ids, text->T, moved[1]);
     const char **names = mg_arena_alloc(lab->arena, (size_t)n, sizeof *names, "labels");
     for (int layer = 0; layer < n; layer++) names[layer] = lab_format(lab, "layer %d", layer);
@@ -112,9 +112,9 @@ static double logit_difference(mg_gpt *gpt, const int *ids, int T) {
     double largest = 0;
     for (int n = 1; n <= T; n++) {
         mg_gpt_pass pass = {.last_only = true};
-        mg_gpt_set_lookahead(gpt, MG_LOOKAHEAD_ALL);
+        mg_gpt_set_mask(gpt, mg_lookahead(MG_LOOKAHEAD_ALL));
         const mg_real *anew = mg_gpt_forward(gpt, tape, ids, 1, n, &pass)->data;
-        mg_gpt_set_lookahead(gpt, 0);
+        mg_gpt_set_mask(gpt, mg_lookahead(0));
         const mg_real *kept = mg_gpt_forward(gpt, tape, ids, 1, n, &pass)->data;
         for (int v = 0; v < V; v++) largest = lab_larger(largest, fabs((double)anew[v] - (double)kept[v]));
         mg_tape_reset(tape);
@@ -128,7 +128,7 @@ static double logit_difference(mg_gpt *gpt, const int *ids, int T) {
 /* ids (samples, n): texts after the start token at temperature 1, with a cache or without, under this lookahead. */
 static mg_status write_texts(const mg_lab *lab, const lab_subject *subject, bool cached, int lookahead, int samples,
                              int n, int *ids, mg_error *error) {
-    mg_gpt_set_lookahead(subject->gpt, lookahead);
+    mg_gpt_set_mask(subject->gpt, mg_lookahead(lookahead));
     mg_generator *generator;
     mg_status status = mg_generator_new(&generator, subject->gpt, subject->n_ids, cached, error);
     if (status) return status;
@@ -210,7 +210,7 @@ static mg_status compare_texts(mg_lab *lab, lab_subject *masked, const lab_subje
 /* ---- The refusal ---- */
 
 static void show_refusal(mg_lab *lab, const lab_subject *unmasked) {
-    mg_gpt_set_lookahead(unmasked->gpt, MG_LOOKAHEAD_ALL);
+    mg_gpt_set_mask(unmasked->gpt, mg_lookahead(MG_LOOKAHEAD_ALL));
     mg_kv_cache *cache;
     mg_error refusal = {0};
     mg_status status = mg_kv_cache_new(&cache, unmasked->gpt, &refusal);
@@ -222,7 +222,7 @@ static void show_refusal(mg_lab *lab, const lab_subject *unmasked) {
 
 mg_status lab_cache_unmasked(mg_lab *lab, lab_subject *masked, lab_subject *unmasked, mg_error *error) {
     lab_text_set text;
-    mg_gpt_set_lookahead(masked->gpt, 0);
+    mg_gpt_set_mask(masked->gpt, mg_lookahead(0));
     mg_status status = lab_subject_texts(lab, masked, 1, MOST_T, &text, error);
     if (status) return status;
     show_refusal(lab, unmasked);

@@ -67,16 +67,17 @@ static void allocate(mg_lab *lab, const mg_gpt *gpt, const lab_text_set *texts, 
 }
 
 /* Sum, forbidden weights, and whether the weights are the softmax of the scores that were captured beside them. */
-static void check_row(maps *m, int row, int lookahead, const mg_real *weights, const mg_real *scores) {
-    ptrdiff_t visible = mg_visible(row, lookahead, m->T);
+static void check_row(maps *m, int row, mg_mask mask, const mg_real *weights, const mg_real *scores) {
+    mg_interval keys = mg_visible(mask, row, m->T);
     double sum = 0, largest = -INFINITY, normaliser = 0;
-    for (ptrdiff_t j = 0; j < visible; j++) largest = fmax(largest, (double)scores[j]);
-    for (ptrdiff_t j = 0; j < visible; j++) normaliser += exp((double)scores[j] - largest);
+    for (ptrdiff_t j = keys.first; j < keys.end; j++) largest = fmax(largest, (double)scores[j]);
+    for (ptrdiff_t j = keys.first; j < keys.end; j++) normaliser += exp((double)scores[j] - largest);
     for (ptrdiff_t j = 0; j < m->T; j++) {
         double p = (double)weights[j];
+        bool visible = j >= keys.first && j < keys.end;
         sum += p;
-        if (j >= visible && !(p == 0)) m->forbidden = lab_larger(m->forbidden, fabs(p));
-        double expected = j < visible ? exp((double)scores[j] - largest) / normaliser : 0;
+        if (!visible && !(p == 0)) m->forbidden = lab_larger(m->forbidden, fabs(p));
+        double expected = visible ? exp((double)scores[j] - largest) / normaliser : 0;
         m->softmax_error = lab_larger(m->softmax_error, fabs(p - expected));
     }
     m->sum_error = lab_larger(m->sum_error, fabs(sum - 1));
@@ -85,12 +86,11 @@ static void check_row(maps *m, int row, int lookahead, const mg_real *weights, c
 static void check_maps(maps *m, const mg_gpt_config *config) {
     ptrdiff_t area = (ptrdiff_t)m->T * m->T;
     for (ptrdiff_t h = 0; h < n_heads(m); h++) {
-        int layer = (int)(h / m->n_head), head = (int)(h % m->n_head),
-            lookahead = mg_gpt_lookahead(config, layer, head);
+        mg_mask mask = mg_gpt_mask(config, (int)(h / m->n_head), (int)(h % m->n_head));
         /* A map read at its neighbour's place is no softmax of the head's scores. */
         ptrdiff_t at = lab_broken("heads.slice") ? (h + 1) % n_heads(m) : h;
         for (int i = 0; i < m->T; i++)
-            check_row(m, i, lookahead, m->weights + at * area + (ptrdiff_t)i * m->T,
+            check_row(m, i, mask, m->weights + at * area + (ptrdiff_t)i * m->T,
                       m->scores + h * area + (ptrdiff_t)i * m->T);
     }
 }
@@ -171,7 +171,7 @@ static void show_portraits(mg_lab *lab, const lab_subject *subject, const lab_te
                                            .row_labels = labels,
                                            .column_labels = labels,
                                            .masked = true,
-                                           .lookahead = mg_gpt_lookahead(config, layer, head)});
+                                           .mask = mg_gpt_mask(config, layer, head)});
     lab_heatmap_end(
         map,
         "Each row is a query and sums to 1. A stripe beside the diagonal is a head that goes by position, a "
@@ -414,7 +414,7 @@ static mg_status measure(mg_lab *lab, lab_subject *subject, mg_gpt *unmasked, mg
     maps m;
     measure_all(lab, subject->gpt, &texts, &m);
     mg_real *map = mg_arena_alloc(lab->arena, (size_t)(m.T * m.T), sizeof *map, "a map");
-    lab_head_uniform(m.T, config->lookahead, map);
+    lab_head_uniform(m.T, config->mask, map);
     lab_head_numbers uniform = lab_head_measure(m.T, map, NULL);
     lab_answer(lab, "before", m.numbers[head_with_most(&m, on_token_before)].offset[1]);
     check_all(lab, &m);
@@ -455,7 +455,7 @@ mg_status lab_heads(mg_lab *lab, mg_error *error) {
     if (!status) status = lab_subject_open(lab, &shape, LAB_LEAST_TO_SEE, &subject, error);
     if (!status) lab_head_check_ruler(lab);
     if (!status && on_own_text(lab)) {
-        shape.model.lookahead = lab_broken("heads.mask") ? 0 : MG_LOOKAHEAD_ALL;
+        shape.model.mask = mg_lookahead(lab_broken("heads.mask") ? 0 : MG_LOOKAHEAD_ALL);
         status = lab_subject_open(lab, &shape, LAB_LEAST_TO_SEE, &unmasked, error);
     }
     if (!status) status = measure(lab, &subject, unmasked.gpt, error);

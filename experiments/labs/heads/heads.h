@@ -17,7 +17,7 @@ typedef struct lab_head_numbers {
 /* Of a map (T,T), one row per query. ids: the T tokens, or NULL: no duplicates are looked for. */
 lab_head_numbers lab_head_measure(int T, const mg_real *map, const int *ids);
 /* The map of the head that looks at everything it may see alike. */
-void lab_head_uniform(int T, int lookahead, mg_real *map);
+void lab_head_uniform(int T, mg_mask mask, mg_real *map);
 
 typedef enum lab_head_name {
     NEXT_TOKEN,

@@ -41,10 +41,11 @@ lab_head_numbers lab_head_measure(int T, const mg_real *map, const int *ids) {
     return n;
 }
 
-void lab_head_uniform(int T, int lookahead, mg_real *map) {
+void lab_head_uniform(int T, mg_mask mask, mg_real *map) {
     for (int i = 0; i < T; i++) {
-        ptrdiff_t visible = mg_visible(i, lookahead, T);
-        for (int j = 0; j < T; j++) map[(ptrdiff_t)i * T + j] = j < visible ? 1 / (mg_real)visible : 0;
+        mg_interval keys = mg_visible(mask, i, T);
+        for (int j = 0; j < T; j++)
+            map[(ptrdiff_t)i * T + j] = j >= keys.first && j < keys.end ? 1 / (mg_real)(keys.end - keys.first) : 0;
     }
 }
 
@@ -90,7 +91,7 @@ void lab_head_tell_rules(mg_lab *lab) {
 void lab_head_check_ruler(mg_lab *lab) {
     enum { T = 8 };
     mg_real map[T * T];
-    lab_head_uniform(T, 0, map);
+    lab_head_uniform(T, mg_lookahead(0), map);
     lab_head_numbers uniform = lab_head_measure(T, map, NULL);
     lab_check_near(lab, "uniform causal head, T = 8: mean distance", uniform.distance, 1.75, 1e-6, "tokens");
     lab_check_near(lab, "uniform causal head, T = 8: entropy", uniform.entropy, 1.325575, 1e-6, "nats");

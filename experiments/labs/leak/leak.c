@@ -224,13 +224,13 @@ static mg_status cross_masks(mg_lab *lab, lab_training *training, int batches, m
     for (int trained = 0; trained < N_MODELS; trained++) {
         mg_trainer *trainer = training->variant[trained].trainer;
         mg_gpt *gpt = mg_trainer_model(trainer);
-        int own = mg_gpt_get_config(gpt)->lookahead;
+        mg_mask own = mg_gpt_get_config(gpt)->mask;
         double loss[N_MODELS];
         for (int mask = 0; mask < N_MODELS; mask++) {
             mg_evaluation e;
-            mg_gpt_set_lookahead(gpt, mask == MASKED ? 0 : MG_LOOKAHEAD_ALL);
+            mg_gpt_set_mask(gpt, mg_lookahead(mask == MASKED ? 0 : MG_LOOKAHEAD_ALL));
             mg_status status = mg_trainer_evaluate(trainer, MG_VALIDATION, batches, lab_stop(lab), &e, error);
-            mg_gpt_set_lookahead(gpt, own);
+            mg_gpt_set_mask(gpt, own);
             if (status) return status;
             loss[mask] = e.loss;
             mg_evaluation_free(&e);
@@ -276,7 +276,7 @@ static mg_status show_influence(mg_lab *lab, lab_training *training, const mg_co
                                            .row_labels = labels,
                                            .column_labels = labels,
                                            .masked = i == MASKED,
-                                           .lookahead = 0});
+                                           .mask = mg_lookahead(0)});
     }
     lab_heatmap_end(
         map,
@@ -376,8 +376,8 @@ mg_status lab_leak(mg_lab *lab, mg_error *error) {
     if (status) return status;
     lab_variant variant[N_MODELS] = {{.name = "masked", .colour = LAB_MASKED, .options = run.train},
                                      {.name = "unmasked", .colour = LAB_UNMASKED, .options = run.train}};
-    variant[MASKED].options.model.lookahead = lab_broken("leak.mask") ? 1 : 0;
-    variant[UNMASKED].options.model.lookahead = lab_broken("leak.open") ? 0 : MG_LOOKAHEAD_ALL;
+    variant[MASKED].options.model.mask = mg_lookahead(lab_broken("leak.mask") ? 1 : 0);
+    variant[UNMASKED].options.model.mask = mg_lookahead(lab_broken("leak.open") ? 0 : MG_LOOKAHEAD_ALL);
     lab_training training = {.n_variants = N_MODELS, .variant = variant};
     tell(lab, &run, corpus);
     status = check_context(corpus, run.train.model.block_size, error);

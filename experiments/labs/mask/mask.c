@@ -2,9 +2,9 @@
  *
  * Everything is plain float32, one row at a time, as attention does it: score, mask, softmax. Which keys a row may see
  * is decided by mg_visible, as everywhere. */
-#include "mask.h"
 #include "attention.h"
 #include "labs.h"
+#include "mask_ways.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -74,7 +74,8 @@ static void write_triangle(char text[2 * N * N + 1]) {
     char *to = text;
     for (int query = 0; query < N; query++)
         for (int key = 0; key < N; key++)
-            to += sprintf(to, "%s%c", key < mg_visible(query, 0, N) ? seen : forbidden, key == N - 1 ? '\n' : ' ');
+            to += sprintf(to, "%s%c", key < mg_visible(mg_lookahead(0), query, N).end ? seen : forbidden,
+                          key == N - 1 ? '\n' : ' ');
 }
 
 static void show_triangle(mg_lab *lab) {
@@ -83,7 +84,8 @@ static void show_triangle(mg_lab *lab) {
     write_triangle(triangle);
     for (int query = 0; query < N; query++)
         for (int key = 0; key < N; key++)
-            to += sprintf(to, "%s%s", key < mg_visible(query, 0, N) ? "   0" : "-inf", key == N - 1 ? "\n" : " ");
+            to += sprintf(to, "%s%s", key < mg_visible(mg_lookahead(0), query, N).end ? "   0" : "-inf",
+                          key == N - 1 ? "\n" : " ");
     lab_texts(lab, "The mask, row = query, column = key", 2,
               (const char *const[]){"permission: 1 seen, 0 forbidden", "added to scores: 0 keeps, -inf removes"},
               (const char *const[]){triangle, added});
@@ -100,7 +102,7 @@ static const float known_zero[N] = {.1912F, .1008F, .3348F, .1244F, .1244F, .124
 static const float known_infinity[N] = {.3051F, .1609F, .5341F, 0, 0, 0};
 
 static void known_row(mg_lab *lab) {
-    int visible = (int)mg_visible(KNOWN_QUERY, 0, N);
+    int visible = (int)mg_visible(mg_lookahead(0), KNOWN_QUERY, N).end;
     static const struct {
         lab_mask_way way;
         lab_colour colour;
@@ -148,7 +150,7 @@ static void fill_rows(const mg_lab *lab, rows *r) {
             r->scores[i][j] = i == KNOWN_QUERY ? known_scores[j] : (float)mg_rng_normal(rng, (uint64_t)(i * N + j));
     for (int w = 0; w < N_WAYS; w++)
         for (int i = 0; i < N; i++) {
-            int visible = (int)mg_visible(i, 0, N);
+            int visible = (int)mg_visible(mg_lookahead(0), i, N).end;
             float *weights = r->weights[w][i];
             lab_mask_weigh((lab_mask_way)w, N, visible, r->scores[i], weights);
             r->leaked[w][i] = (double)sum_of(visible, N, weights);
@@ -199,7 +201,7 @@ static void show_maps(mg_lab *lab, const rows *r) {
                                            .n_columns = N,
                                            .values = values,
                                            .masked = true,
-                                           .lookahead = 0});
+                                           .mask = mg_lookahead(0)});
     }
     lab_heatmap_end(
         map, "Under −∞ a forbidden key does not exist for its query. Under 0 before the softmax it is there: look how "
@@ -240,7 +242,7 @@ static void show_leaks(mg_lab *lab, const rows *r) {
 static float change_of_the_past(lab_mask_way w, const rows *r, float extreme) {
     float most = 0;
     for (int i = 0; i < N; i++) {
-        int visible = (int)mg_visible(i, 0, N);
+        int visible = (int)mg_visible(mg_lookahead(0), i, N).end;
         float scores[N], weights[N];
         for (int j = 0; j < N; j++) scores[j] = j < visible ? r->scores[i][j] : extreme;
         lab_mask_weigh(w, N, visible, scores, weights);
@@ -252,7 +254,7 @@ static float change_of_the_past(lab_mask_way w, const rows *r, float extreme) {
 /* The weight on the future in row 0 when everything it may see has a score of −1e6. */
 static float leak_under_low_scores(lab_mask_way w, const rows *r) {
     float scores[N], weights[N];
-    int visible = (int)mg_visible(0, 0, N);
+    int visible = (int)mg_visible(mg_lookahead(0), 0, N).end;
     for (int j = 0; j < N; j++) scores[j] = j < visible ? -1e6F : r->scores[0][j];
     lab_mask_weigh(w, N, visible, scores, weights);
     return sum_of(visible, N, weights);

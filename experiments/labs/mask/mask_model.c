@@ -3,7 +3,7 @@
  * weights that −∞ gives to those of the first layer, whose scores no mask has touched yet. */
 #include "attention.h"
 #include "lab_private.h"
-#include "mask.h"
+#include "mask_ways.h"
 
 #include <math.h>
 
@@ -22,7 +22,7 @@ static mg_real *capture(mg_lab *lab, const maps *m, mg_gpt *gpt, const int *ids,
     mg_tape_record(tape, false);
     mg_gpt_capture capture = {0};
     *(scores ? &capture.scores : &capture.weights) = map;
-    mg_gpt_set_lookahead(gpt, scores ? MG_LOOKAHEAD_ALL : 0);
+    mg_gpt_set_mask(gpt, mg_lookahead(scores ? MG_LOOKAHEAD_ALL : 0));
     mg_gpt_forward(gpt, tape, ids, 1, m->T, &(mg_gpt_pass){.capture = &capture});
     mg_tape_free(tape);
     return map;
@@ -35,7 +35,7 @@ static void weigh_layer(const maps *m, int layer, lab_mask_way way, double *leak
     for (int row = 0; row < m->heads * m->T; row++) {
         float scores[LAB_MASK_MOST_KEYS], weights[LAB_MASK_MOST_KEYS];
         ptrdiff_t at = ((ptrdiff_t)layer * m->heads * m->T + row) * m->T;
-        int visible = (int)mg_visible(row % m->T, 0, m->T);
+        int visible = (int)mg_visible(mg_lookahead(0), row % m->T, m->T).end;
         for (int j = 0; j < m->T; j++) scores[j] = (float)m->scores[at + j];
         lab_mask_weigh(way, m->T, visible, scores, weights);
         for (int j = 0; j < m->T; j++) {

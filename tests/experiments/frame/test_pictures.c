@@ -79,7 +79,7 @@ static void a_cell_is_what_the_mask_says(void **state) {
 
     map->scale.log = true;
     assert_int_equal(lab_cell_kind(map, p, 1, 0), LAB_CELL_ZERO);
-    panel.lookahead = MG_LOOKAHEAD_ALL;
+    panel.mask = mg_lookahead(MG_LOOKAHEAD_ALL);
     assert_int_equal(lab_cell_kind(map, &panel, 0, 2), LAB_CELL_VALUE);
     remove_lab(lab);
 }

@@ -112,7 +112,7 @@ static void test_names(void **state) {
     options.data.path = "some/where/frases.csv";
     mg_run_default_dir(&options, path, sizeof path);
     assert_string_equal(path, "runs/frases-causal");
-    options.train.model.lookahead = 2;
+    options.train.model.mask = mg_lookahead(2);
     options.train.model.leak_layer = options.train.model.leak_head = 0;
     options.train.model.leak_lookahead = 4;
     mg_run_default_dir(&options, path, sizeof path);

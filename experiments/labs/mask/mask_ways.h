@@ -1,6 +1,6 @@
 /* The two halves of lab mask: made-up scores (mask.c), and a model's own (mask_model.c). */
-#ifndef MASKGRAD_LAB_MASK_H
-#define MASKGRAD_LAB_MASK_H
+#ifndef MASKGRAD_LAB_MASK_WAYS_H
+#define MASKGRAD_LAB_MASK_WAYS_H
 
 #include "lab.h"
 #include "model.h"
