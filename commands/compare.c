@@ -158,11 +158,39 @@ static void print_settings(const mg_run_record *records, int n, int width) {
     if (!any) puts("none");
 }
 
+static bool any_attention(const mg_run_record *records, int n) {
+    for (int i = 0; i < n; i++)
+        if (records[i].attention.n > 0) return true;
+    return false;
+}
+
+/* The rows of the last evaluation. */
+static void print_attention(const mg_run_record *records, int n, int width) {
+    if (!any_attention(records, n)) return;
+    printf("\nAttention at the last evaluation:\n%-*s  %6s  %5s  %8s  %8s  %9s\n", width, "run", "step", "layer",
+           "entropy", "/ ln n", "saturated");
+    for (int i = 0; i < n; i++) {
+        const mg_run_attention_table *table = &records[i].attention;
+        for (ptrdiff_t r = 0; r < table->n; r++) {
+            const mg_run_attention_row *row = &table->row[r];
+            if (row->step != table->row[table->n - 1].step) continue;
+            print_path("", &records[i], width);
+            printf("  %6" PRId64 "  %5d  %8.4f  %8.4f  %9.4f\n", row->step, row->layer, row->entropy, row->relative,
+                   row->saturated);
+        }
+    }
+    mg_print_wrapped(
+        stdout, mg_columns(stdout), "", "  ",
+        "entropy: mean over rows, in nats; / ln n: as a share of that of n equal weights; saturated: share "
+        "of rows with a weight above 0.99");
+}
+
 static void print_tables(const mg_run_record *records, int n) {
     int width = widest(records, n);
     print_outcomes(records, n, width);
     printf("\nAgainst %s:\n", mg_shown(records[0].dir.path).text);
     print_differences(records, n, width);
+    print_attention(records, n, width);
     puts("\nSettings that differ:");
     print_settings(records, n, width);
 }
@@ -201,6 +229,42 @@ static void draw_split(mg_lab *lab, lab_figure *figure, const mg_run_record *rec
         lab_line(figure, colour, label, kept, x, y);
 }
 
+/* One curve of one layer, or with layer -1 of the mean over layers. */
+static void draw_layer(lab_figure *figure, const mg_run_record *record, int layer, const char *label,
+                       lab_colour colour) {
+    const mg_run_attention_table *table = &record->attention;
+    double *x = mg_arena_alloc(figure->lab->arena, 2 * (size_t)table->n + 1, sizeof *x, "a curve"), *y = x + table->n;
+    int n = 0, layers = 0;
+    for (ptrdiff_t r = 0; r < table->n; r++) {
+        const mg_run_attention_row *row = &table->row[r];
+        if (layer >= 0 && row->layer != layer) continue;
+        if (n == 0 || x[n - 1] != (double)row->step) {
+            x[n] = (double)row->step;
+            y[n++] = layers = 0;
+        }
+        y[n - 1] += (row->saturated - y[n - 1]) / ++layers;
+    }
+    lab_line(figure, colour, label, n, x, y);
+}
+
+static void draw_attention(mg_lab *lab, const mg_run_record *records, int n) {
+    if (!any_attention(records, n)) return;
+    enum { MOST_LINES = 8 };
+    int lines = 0, drawn = 0;
+    for (int i = 0; i < n; i++) lines += records[i].attention.n > 0 ? records[i].options.train.model.n_layer : 0;
+    lab_figure *figure = lab_figure_begin(lab, "saturation",
+                                          "Rows of attention in which one key has more than 0.99 of the weight",
+                                          (lab_axes){.x = "step", .y = "share of rows", .y_low = 0, .y_high = 1});
+    for (int i = 0; i < n; i++) {
+        int layers = records[i].attention.n > 0 ? records[i].options.train.model.n_layer : 0;
+        if (lines > MOST_LINES && layers > 0) draw_layer(figure, &records[i], -1, records[i].dir.path, lab_step(i, n));
+        for (int l = 0; l < layers && lines <= MOST_LINES; l++)
+            draw_layer(figure, &records[i], l, lab_format(lab, "%s, layer %d", records[i].dir.path, l),
+                       lab_step(drawn++, lines));
+    }
+    lab_figure_end(figure, "%s", lines > MOST_LINES ? "Means over layers." : "");
+}
+
 static mg_status draw(const mg_run_record *records, int n, const char *out_dir, mg_error *error) {
     mg_lab *lab = lab_new(NULL, error);
     if (!lab) return MG_ERR_MEMORY;
@@ -215,6 +279,7 @@ static mg_status draw(const mg_run_record *records, int n, const char *out_dir, 
         draw_split(lab, figure, &records[i], true, colour);
     }
     lab_figure_end(figure, "Lines: training, points: validation.");
+    draw_attention(lab, records, n);
     mg_run_dir folder;
     mg_status status = mg_run_dir_name(&folder, out_dir, error);
     if (status != MG_OK) {
@@ -226,7 +291,9 @@ static mg_status draw(const mg_run_record *records, int n, const char *out_dir, 
     if (status == MG_OK) status = lab_write_numbers(lab, error);
     if (status == MG_OK) {
         status = lab_draw_pictures(lab, error);
-        printf("\nThe curves are in %s/loss.%s\n", mg_shown(out_dir).text, lab->pictures ? "png" : "csv");
+        const char *ending = lab->pictures ? "png" : "csv";
+        printf("\nThe curves are in %s/loss.%s\n", mg_shown(out_dir).text, ending);
+        if (any_attention(records, n)) printf("Saturation is in %s/saturation.%s\n", mg_shown(out_dir).text, ending);
     }
     mg_run_dir_close(&folder);
     lab_free(lab);

@@ -379,6 +379,7 @@ static void print_summary(const mg_run *run, const mg_evaluation *e, const mg_gr
     printf("settings   %s\nlog        %s\npositions  %s\ncheckpoint %s\nsamples    %s\n", mg_shown(dir->run_json).text,
            mg_shown(dir->log).text, mg_shown(dir->position).text, mg_shown(dir->checkpoint).text,
            mg_shown(dir->samples).text);
+    if (run->logs_attention) printf("attention  %s\n", mg_shown(dir->attention).text);
     if (access(dir->alarms, F_OK) == 0) printf("alarm      %s\n", mg_shown(dir->alarms).text);
 }
 

@@ -32,7 +32,7 @@ static const char *shared_dash(mg_lab *lab, const lab_figure *figure, int k) {
         above += i > k;
     }
     if (below == 0) return "dt 1";
-    enum { PART = 9 };
+    enum { PART = 5 };
     return lab_format(lab, "dt (%d,%d)", PART * (above + 1), PART * below);
 }
 

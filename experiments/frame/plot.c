@@ -67,7 +67,7 @@ static void plot_points(FILE *pipe, const lab_figure *figure, int k) {
 typedef struct frame {
     double height;            /* of the picture: a long legend makes it higher, not its curves flatter */
     double left, top, bottom; /* of the axes */
-    int across, longest;      /* legend: entries per row, letters of the longest */
+    int longest;              /* letters of the longest entry of the legend; 0: entries take their own width */
 } frame;
 
 static int longest_place(const lab_figure *figure) {
@@ -91,15 +91,41 @@ static bool places_are_upright(const lab_figure *figure) {
 
 enum { FRAME_LEFT = 76, FRAME_RIGHT = 582, SAMPLE = 30 };
 
+typedef struct legend_place {
+    double x;
+    int row;
+} legend_place;
+
+/* Where entry k begins: in columns of the longest, or one behind the other. */
+static legend_place place_in_legend(const lab_figure *figure, int k, int longest) {
+    enum { AROUND = SAMPLE + 2 * LETTER, LEFT = 16 };
+    if (longest > 0) {
+        int width = longest * LETTER + AROUND, across = FIGURE_WIDTH * 9 / 10 / width;
+        if (across < 1) across = 1;
+        return (legend_place){LEFT + k % across * width, k / across};
+    }
+    legend_place at = {LEFT, 0};
+    for (int i = 0;; i++) {
+        double width = mg_text_columns(lab_legend(figure, i)) * LETTER + AROUND;
+        if (at.x > LEFT && at.x + width > FIGURE_WIDTH) at = (legend_place){LEFT, at.row + 1};
+        if (i == k) return at;
+        at.x += width;
+    }
+}
+
+static int legend_rows(const lab_figure *figure, int longest) {
+    return figure->series.n ? place_in_legend(figure, figure->series.n - 1, longest).row + 1 : 0;
+}
+
 static frame frame_of(const lab_figure *figure) {
+    enum { MOST_ROWS = 3 };
     frame f = {.left = FRAME_LEFT, .longest = 1};
     for (int k = 0; k < figure->series.n; k++) {
         int width = mg_text_columns(lab_legend(figure, k));
         if (width > f.longest) f.longest = width;
     }
-    f.across = FIGURE_WIDTH * 9 / 10 / (f.longest * LETTER + SAMPLE + 2 * LETTER);
-    if (f.across < 1) f.across = 1;
-    int rows = (figure->series.n + f.across - 1) / f.across;
+    if (legend_rows(figure, f.longest) > MOST_ROWS) f.longest = 0;
+    int rows = legend_rows(figure, f.longest);
     f.top = 26 + (rows + 1) * LINE;
     f.height = FIGURE_HEIGHT + (rows > 2 ? (rows - 2) * LINE : 0);
     f.bottom = f.height - 3.1 * LINE;
@@ -125,7 +151,8 @@ static void label_at(FILE *pipe, const frame *f, const char *text, double x, dou
 static void plot_legend(FILE *pipe, const lab_figure *figure, const frame *f) {
     for (int k = 0; k < figure->series.n; k++) {
         const lab_series *s = series_of(figure, k);
-        double x = 16 + k % f->across * (f->longest * LETTER + SAMPLE + 2.0 * LETTER), y = 20 + k / f->across * LINE;
+        legend_place at = place_in_legend(figure, k, f->longest);
+        double x = at.x, y = 20 + at.row * LINE;
         unsigned rgb = lab_rgb(s->colour);
         double middle = across_screen(x + SAMPLE / 2.0), up = up_screen(f, y);
         if (s->shape == LAB_SHAPE_BARS)
@@ -192,6 +219,19 @@ static void plot_series(FILE *pipe, const lab_figure *figure, int k, int bar, in
         fprintf(pipe, "$s%d using ($1%+.4f):2:(%.4f) with boxes fs solid noborder lc rgb '#%06X'", k,
                 width * (bar - 0.5 * (n_bars - 1)), 0.92 * width, rgb);
         break;
+    }
+}
+
+/* A bar of exactly 0 would be invisible. */
+static void plot_zeros(FILE *pipe, const lab_figure *figure, int n_bars) {
+    for (int k = 0, bar = 0; k < figure->series.n; k++) {
+        const lab_series *s = series_of(figure, k);
+        if (s->shape != LAB_SHAPE_BARS) continue;
+        double shift = 0.8 / n_bars * (bar++ - 0.5 * (n_bars - 1));
+        for (int i = 0; i < s->n; i++)
+            if (s->y[i] == 0)
+                fprintf(pipe, "set label '0' at %.4f, 0 center offset 0,0.6 tc rgb '#%06X'\n", s->x[i] + shift,
+                        lab_rgb(s->colour));
     }
 }
 
@@ -290,6 +330,7 @@ static void plot_figure(FILE *pipe, const lab_figure *figure) {
                 right ? -0.6 : 0.6);
     }
     int n_bars = count_bars(figure), bar = 0;
+    if (n_bars && !axes->log_y) plot_zeros(pipe, figure, n_bars);
     fputs("plot ", pipe);
     for (int k = 0; k < figure->series.n; k++) {
         fputs(k ? ", \\\n  " : "", pipe);

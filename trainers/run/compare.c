@@ -7,12 +7,14 @@ mg_status mg_run_record_read(mg_run_record *record, const char *path, mg_error *
     mg_status status = mg_run_dir_name(&record->dir, path, error);
     if (status == MG_OK) status = mg_run_json_read(&record->json, record->dir.run_json, &record->options, error);
     if (status == MG_OK) status = mg_run_log_read(&record->log, record->dir.log, error);
+    if (status == MG_OK) status = mg_run_attention_read(&record->attention, record->dir.attention, error);
     if (status != MG_OK) mg_run_record_free(record);
     return status;
 }
 
 void mg_run_record_free(mg_run_record *record) {
     mg_run_log_table_free(&record->log);
+    mg_run_attention_free(&record->attention);
     mg_run_json_free(record->json);
     mg_run_dir_close(&record->dir);
 }

@@ -2,6 +2,7 @@
 #ifndef MASKGRAD_COMPARE_H
 #define MASKGRAD_COMPARE_H
 
+#include "run_attention.h"
 #include "run_dir.h"
 #include "run_json.h"
 #include "run_log.h"
@@ -11,6 +12,7 @@ typedef struct mg_run_record {
     mg_run_json *json;
     mg_run_options options;
     mg_run_log_table log;
+    mg_run_attention_table attention; /* empty if the run did not log it */
 } mg_run_record;
 mg_status mg_run_record_read(mg_run_record *record, const char *path, mg_error *error);
 void mg_run_record_free(mg_run_record *record);

@@ -104,6 +104,8 @@ const mg_setting mg_keeping_settings[] = {
     {.kind = MG_SETTING_HEADING, .help = "Printing and saving:"},
     {.name = "on-alarm", FREE, CUSTOM(on_alarm, parse_on_alarm, format_on_alarm, "WHAT"),
      .help = "What to do when the model reads its labels: say (warn and continue), stop, or off (do not check)"},
+    {.name = "log-attention", ON(log_attention),
+     .help = "At each evaluation, log each layer's mean attention entropy and share of saturated rows (attention.csv)"},
     {.name = "log-interval", FREE, LONG_COUNT(log_interval, 1, 1000000000), .help = "Steps between printed lines"},
     {.name = "save-interval", FREE, LONG_COUNT(save_interval, 1, 1000000000),
      .help = "Steps between checkpoints [--eval-interval]"},

@@ -14,6 +14,7 @@ typedef struct mg_run_options {
     int64_t eval_interval, log_interval;
     int64_t save_interval; /* 0: eval_interval */
     mg_on_alarm on_alarm;  /* what to do once the model reads its labels: alarm.h */
+    bool log_attention;    /* write attention.csv: run_attention.h. A resumed run continues the file that is there */
     int threads;           /* 0: one per processor */
     const char *name;      /* of the run; NULL: made from the data and the mask */
     const char *out_dir;   /* NULL: runs/<name> */
@@ -28,7 +29,7 @@ void mg_run_options_resolve(mg_run_options *options);
 /* About mg_run_options. Each ends with an empty row. */
 extern const mg_setting mg_data_settings[];      /* --data --tokens --column --merges --validation --grammar-size */
 extern const mg_setting mg_measuring_settings[]; /* --eval-interval --eval-iters */
-extern const mg_setting mg_keeping_settings[];   /* --on-alarm --log-interval --save-interval: only of train */
+extern const mg_setting mg_keeping_settings[];   /* --on-alarm --log-attention … --save-interval: only of train */
 extern const mg_setting mg_machine_settings[];   /* --threads */
 extern const mg_setting mg_folder_settings[];    /* --name --out-dir --init-from --resume --force: only of train */
 /* A table of train_settings.h as one about mg_run_options. */

@@ -1,9 +1,11 @@
 #include "run.h"
 #include "clock.h"
 #include "run_alarm.h"
+#include "run_attention.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <unistd.h>
 
 void mg_run_free(mg_run *run) {
     mg_run_log_close(run->log);
@@ -24,6 +26,11 @@ static mg_status open_log(mg_run *run, mg_error *error) {
     if (warning[0] && run->watch.warned) run->watch.warned(run, warning, run->watch.user);
     run->seconds_before = last.step < 0 ? 0 : last.seconds;
     return MG_OK;
+}
+
+static mg_status open_attention(mg_run *run, mg_error *error) {
+    run->logs_attention = run->options.log_attention || access(run->dir.attention, F_OK) == 0;
+    return run->logs_attention ? mg_run_attention_resume(run->dir.attention, run->first_step, error) : MG_OK;
 }
 
 static double seconds_of(const mg_run *run) {
@@ -75,12 +82,19 @@ static mg_status loss_on(mg_run *run, mg_split split, double *loss, mg_error *er
     return MG_OK;
 }
 
+static mg_status log_attention(mg_run *run, int64_t step, mg_error *error) {
+    if (!run->logs_attention) return MG_OK;
+    return mg_run_attention_log(run->dir.attention, mg_trainer_model(run->trainer), run->corpus,
+                                run->options.train.seed, step, stop_of(run), error);
+}
+
 static mg_status evaluate(mg_run *run, int64_t step, mg_error *error) {
     double train_loss, validation_loss;
     const mg_run_watch *watch = &run->watch;
     if (watch->evaluating) watch->evaluating(run, step, watch->user);
     mg_status status = loss_on(run, MG_TRAIN, &train_loss, error);
     if (status == MG_OK) status = loss_on(run, MG_VALIDATION, &validation_loss, error);
+    if (status == MG_OK) status = log_attention(run, step, error);
     if (status != MG_OK) return status;
     mg_trainer_note_loss(run->trainer, validation_loss);
     if (watch->evaluated) watch->evaluated(run, step, train_loss, validation_loss, watch->user);
@@ -163,6 +177,7 @@ mg_status mg_run_train(mg_run *run, bool *stopped, mg_error *error) {
     run->first_step = mg_trainer_steps_done(run->trainer);
     run->begun = mg_seconds();
     mg_status status = open_log(run, error);
+    if (status == MG_OK) status = open_attention(run, error);
     if (status == MG_OK && run->starts_from_file) status = save(run, 0, error);
     if (status == MG_OK) status = write_run_json(run, error);
     if (status == MG_OK) status = set_alarm(run, error);

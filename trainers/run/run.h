@@ -32,6 +32,7 @@ struct mg_run {
     double seconds_before; /* of training, in processes before this one */
     int64_t first_step;    /* done when this process began */
     int64_t saved_step;    /* of the checkpoint in the folder; -1: there is none */
+    bool logs_attention;   /* asked for, or begun before the run was resumed */
     bool starts_from_file; /* its first weights are nowhere else in the folder: they are saved at step 0 */
 };
 

@@ -32,9 +32,11 @@ mg_status mg_run_dir_name(mg_run_dir *dir, const char *path, mg_error *error) {
         .checkpoint = join(path, MG_CHECKPOINT_NAME, error),
         .samples = join(path, "samples.txt", error),
         .alarms = join(path, "alarms.csv", error),
+        .attention = join(path, "attention.csv", error),
         .lock = -1,
     };
-    if (dir->path && dir->run_json && dir->log && dir->position && dir->checkpoint && dir->samples && dir->alarms)
+    if (dir->path && dir->run_json && dir->log && dir->position && dir->checkpoint && dir->samples && dir->alarms &&
+        dir->attention)
         return MG_OK;
     mg_run_dir_close(dir);
     return MG_ERR_MEMORY;
@@ -165,17 +167,18 @@ void mg_run_dir_close(mg_run_dir *dir) {
     mg_free(dir->checkpoint);
     mg_free(dir->samples);
     mg_free(dir->alarms);
+    mg_free(dir->attention);
     if (dir->lock >= 0) close(dir->lock);
     *dir = (mg_run_dir){.lock = -1};
 }
 
 /* ---- Its files ---- */
 
-enum { N_FILES = 6 };
+enum { N_FILES = 7 };
 
 static void files_of(const mg_run_dir *dir, const char *file[N_FILES]) {
-    const char *const all[N_FILES] = {dir->run_json, dir->log,    dir->position,
-                                      dir->samples,  dir->alarms, dir->checkpoint};
+    const char *const all[N_FILES] = {dir->run_json, dir->log,       dir->position,  dir->samples,
+                                      dir->alarms,   dir->attention, dir->checkpoint};
     memcpy(file, all, sizeof all);
 }
 

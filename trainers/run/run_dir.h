@@ -13,10 +13,10 @@ mg_status mg_make_folders(const char *path, size_t *was_there, mg_error *error);
 
 typedef struct mg_run_dir {
     char *path;
-    char *run_json, *log, *position, *checkpoint, *samples, *alarms; /* the files' paths */
-    int lock;                                                        /* file descriptor; -1: not locked */
-    bool made_lock;                                                  /* the lock's file was not there before */
-    bool claimed;                                                    /* by mg_run_dir_claim: every file in it is ours */
+    char *run_json, *log, *position, *checkpoint, *samples, *alarms, *attention; /* the files' paths */
+    int lock;                                                                    /* file descriptor; -1: not locked */
+    bool made_lock;   /* the lock's file was not there before */
+    bool claimed;     /* by mg_run_dir_claim: every file in it is ours */
     size_t was_there; /* how much of `path` names a folder that was there before */
 } mg_run_dir;
 

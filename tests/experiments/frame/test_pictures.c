@@ -175,8 +175,8 @@ static void what_lies_together_is_told_apart(void **state) {
     lab_floor(f, "cheating", 0.043);
     assert_string_equal(lab_dash(f, 0), "dt 1");
     assert_string_equal(lab_dash(f, 1), "dt 1");
-    assert_string_equal(lab_dash(f, 2), "dt (18,9)");
-    assert_string_equal(lab_dash(f, 3), "dt (9,18)");
+    assert_string_equal(lab_dash(f, 2), "dt (10,5)");
+    assert_string_equal(lab_dash(f, 3), "dt (5,10)");
     assert_string_not_equal(lab_dash(f, 4), lab_dash(f, 5));
     assert_string_equal(lab_legend(f, 4), "honest: 1.385");
     assert_string_equal(lab_legend(f, 1), "low");

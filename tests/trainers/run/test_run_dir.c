@@ -65,8 +65,8 @@ static void test_leftovers(void **state) {
 
 static void test_foreign_files(void **state) {
     (void)state;
-    static const char *const names[] = {"run.json",    "log.csv",    "position.csv",
-                                        "samples.txt", "alarms.csv", "checkpoint.h5"};
+    static const char *const names[] = {"run.json",   "log.csv",       "position.csv", "samples.txt",
+                                        "alarms.csv", "attention.csv", "checkpoint.h5"};
     assert_null(mg_run_dir_foreign_file(&dir));
     put("notes.txt", "");
     assert_null(mg_run_dir_foreign_file(&dir));
