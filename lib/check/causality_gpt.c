@@ -8,7 +8,7 @@
 typedef struct subject {
     mg_gpt *gpt;
     mg_tape *tape;
-    int *ids;
+    int *ids, *places; /* places: 0 … T - 1, so that no two positions read one row of wpe */
     ptrdiff_t T;
     mg_real *kept;     /* (C): the row of wpe that is being changed */
     mg_tensor **block; /* n_layer */
@@ -18,7 +18,8 @@ typedef struct subject {
 static void run(subject *s) {
     mg_gpt_capture capture = {.block = s->block};
     mg_tape_reset(s->tape);
-    s->logits = mg_gpt_forward(s->gpt, s->tape, s->ids, 1, s->T, &(mg_gpt_pass){.capture = &capture});
+    s->logits = mg_gpt_forward(s->gpt, s->tape, s->ids, 1, s->T,
+                               &(mg_gpt_pass){.capture = &capture, .positions = s->places});
     s->embedding = capture.embedding;
 }
 
@@ -131,15 +132,18 @@ mg_status mg_causality_of_gpt(mg_causality *result, mg_gpt *gpt, const int *ids,
     *result = (mg_causality){0};
     mg_tape_new(&s.tape, error);
     s.ids = mg_alloc((size_t)T, sizeof *s.ids, what, error);
+    s.places = mg_alloc((size_t)T, sizeof *s.places, what, error);
     s.kept = mg_alloc((size_t)config->n_embd, sizeof *s.kept, what, error);
     s.block = mg_alloc((size_t)config->n_layer, sizeof *s.block, what, error);
     mg_status status = MG_ERR_MEMORY;
-    if (s.tape && s.ids && s.kept && s.block) {
+    if (s.tape && s.ids && s.places && s.kept && s.block) {
         memcpy(s.ids, ids, (size_t)T * sizeof *ids);
+        for (int t = 0; t < T; t++) s.places[t] = t;
         status = check(result, &s, error);
     }
     mg_tape_free(s.tape);
     mg_free(s.ids);
+    mg_free(s.places);
     mg_free(s.kept);
     mg_free(s.block);
     return status;

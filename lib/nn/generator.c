@@ -110,10 +110,7 @@ void mg_generator_prompt(mg_generator *g, const int *ids, ptrdiff_t n) {
 
 void mg_generator_rewind(mg_generator *g) {
     show_prompt(g);
-    if (g->cache && g->holds_prompt)
-        g->cache->length = g->prompt_length; /* causal: what came after it never changed it */
-    else if (g->cache)
-        predict_prompt(g);
+    if (g->cache && !(g->holds_prompt && mg_kv_cache_cut(g->cache, g->prompt_length))) predict_prompt(g);
     memcpy(g->logits, g->prompt_logits, (size_t)mg_gpt_get_config(g->gpt)->vocab_size * sizeof *g->logits);
 }
 

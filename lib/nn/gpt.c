@@ -28,6 +28,7 @@ mg_gpt_config mg_gpt_defaults(void) {
                            .n_embd = 64,
                            .block_size = 32,
                            .leak_layer = -1,
+                           .document_end = -1,
                            .scale = true,
                            .output_projection = true,
                            .init_std = 0.02,
@@ -75,6 +76,9 @@ mg_status mg_gpt_config_check(const mg_gpt_config *c, mg_error *error) {
         return mg_error_set(error, MG_ERR_INPUT,
                             "the leak is in layer %d, head %d, %d ahead; layers are 0 to %d, heads 0 to %d",
                             c->leak_layer, c->leak_head, c->leak_lookahead, c->n_layer - 1, c->n_head - 1);
+    if (c->document_end < -1 || c->document_end >= c->vocab_size)
+        return mg_error_set(error, MG_ERR_INPUT, "document_end is %d; it must be a token below %d, or -1",
+                            c->document_end, c->vocab_size);
     if (!(c->dropout >= 0 && (float)c->dropout < 1))
         return mg_error_set(error, MG_ERR_INPUT, "dropout is %.15g; it must be at least 0 and below 1, as a float too",
                             c->dropout);
@@ -225,6 +229,7 @@ void mg_gpt_set_mask(mg_gpt *gpt, mg_mask mask) {
              mask.kind == MG_MASK_WINDOW || mask.kind == MG_MASK_BLOCK);
     gpt->config.mask = mask;
     gpt->config.leak_layer = -1;
+    gpt->config.document_end = -1;
     fill_masks(gpt);
 }
 
@@ -288,6 +293,9 @@ typedef struct walk {
     const mg_gpt_pass *pass;
     ptrdiff_t B, T, past; /* past: how many tokens the cache holds */
     uint32_t place;       /* of the next dropout */
+    mg_cached cached;     /* what the layer that ran last has in the cache */
+    const mg_interval *sequence;
+    const int *positions; /* both (B,T) or NULL, as in mg_gpt_pass */
 } walk;
 
 static mg_tensor *dropout(walk *w, mg_tensor *x) {
@@ -301,8 +309,7 @@ static mg_tensor *dropout(walk *w, mg_tensor *x) {
 static mg_attention_options attention_options(walk *w, int layer) {
     const mg_gpt_config *c = &w->gpt->config;
     const mg_gpt_pass *pass = w->pass;
-    mg_attention_options o = {
-        .n_head = c->n_head, .mask = w->gpt->mask + layer * c->n_head, .sequence = pass->sequence};
+    mg_attention_options o = {.n_head = c->n_head, .mask = w->gpt->mask + layer * c->n_head, .sequence = w->sequence};
     o.scale = c->scale ? 0 : 1; /* 0: 1/sqrt(d_k) */
     if (pass->training && c->dropout > 0) {
         o.dropout = (mg_real)c->dropout;
@@ -311,10 +318,12 @@ static mg_attention_options attention_options(walk *w, int layer) {
     }
     if (pass->cache) {
         ptrdiff_t at = layer * pass->cache->capacity * pass->cache->width;
-        o.cached_keys = pass->cache->keys + at;
-        o.cached_values = pass->cache->values + at;
-        o.cached = w->past;
-        o.cache_capacity = pass->cache->capacity;
+        w->cached = (mg_cached){.keys = pass->cache->keys + at,
+                                .values = pass->cache->values + at,
+                                .capacity = pass->cache->capacity,
+                                .first = pass->cache->first,
+                                .end = w->past};
+        o.cache = &w->cached;
     }
     if (pass->capture) {
         ptrdiff_t at = layer * w->B * c->n_head * w->T * (w->past + w->T);
@@ -368,10 +377,40 @@ static mg_tensor *block_forward(walk *w, int layer, mg_tensor *x) {
     return project_onto(w, x, y, h->mlp_proj_weight, h->mlp_proj_bias);
 }
 
-/* The embeddings of the positions: (T,C), or (B,T,C) if the pass says which. */
+/* Where each token's document begins, and, of a cached text, the next token's. */
+static int *document_starts(walk *w, const int *ids) {
+    int *start = mg_tape_alloc(w->tape, (size_t)(w->B * w->T), sizeof *start, "documents");
+    mg_kv_cache *cache = w->pass->cache;
+    for (ptrdiff_t b = 0; b < w->B; b++) {
+        int at = cache && w->past > 0 ? cache->document[w->past] : 0;
+        for (ptrdiff_t t = 0; t < w->T; t++) {
+            start[b * w->T + t] = at;
+            if (ids[b * w->T + t] == w->gpt->config.document_end) at = (int)(w->past + t + 1);
+            if (!cache) continue;
+            cache->document[w->past + t] = start[t];
+            cache->document[w->past + t + 1] = at;
+        }
+    }
+    return start;
+}
+
+/* A position sees its own document; both only where the pass does not say otherwise. */
+static void find_documents(walk *w, const int *ids) {
+    const int *start = document_starts(w, ids);
+    size_t n = (size_t)(w->B * w->T);
+    mg_interval *sequence = mg_tape_alloc(w->tape, n, sizeof *sequence, "documents");
+    int *positions = mg_tape_alloc(w->tape, n, sizeof *positions, "positions");
+    for (ptrdiff_t i = 0; i < w->B * w->T; i++) {
+        sequence[i] = (mg_interval){start[i], w->past + w->T};
+        positions[i] = (int)(w->past + i % w->T) - start[i];
+    }
+    if (!w->sequence) w->sequence = sequence;
+    if (!w->positions && !w->gpt->config.positions_run_on) w->positions = positions;
+}
+
+/* The embeddings of the positions: (T,C), or (B,T,C) where they differ between the sequences. */
 static mg_tensor *places(walk *w) {
-    const int *given = w->pass->positions;
-    if (given) return mg_embedding(w->tape, w->gpt->wpe, given, 2, (ptrdiff_t[]){w->B, w->T});
+    if (w->positions) return mg_embedding(w->tape, w->gpt->wpe, w->positions, 2, (ptrdiff_t[]){w->B, w->T});
     int *positions = mg_tape_alloc(w->tape, (size_t)w->T, sizeof *positions, "positions");
     for (ptrdiff_t t = 0; t < w->T; t++) positions[t] = (int)(w->past + t);
     return mg_embedding(w->tape, w->gpt->wpe, positions, 1, (ptrdiff_t[]){w->T});
@@ -399,11 +438,14 @@ static bool is_skipped(const walk *w, int layer) {
 static void check_cache(const mg_gpt_config *c, const mg_kv_cache *cache, ptrdiff_t B) {
     MG_CHECK(B == 1, "gpt: a KV cache serves one sequence at a time, not %td", B);
     MG_CHECK(mg_gpt_is_causal(c), "gpt: a KV cache serves a causal model; this one looks ahead");
-    MG_CHECK(cache->n_layer == c->n_layer && cache->capacity == c->block_size && cache->width == c->n_embd,
-             "gpt: the KV cache is for %d layers, %td tokens and width %td; the model has %d, %d and %d",
-             cache->n_layer, cache->capacity, cache->width, c->n_layer, c->block_size, c->n_embd);
-    MG_CHECK(cache->length >= 0 && cache->length <= cache->capacity, "gpt: the KV cache of %td tokens holds %td",
-             cache->capacity, cache->length);
+    MG_CHECK(cache->n_layer == c->n_layer && cache->capacity == mg_kv_cache_capacity(c) && cache->width == c->n_embd,
+             "gpt: the KV cache is for %d layers, %td tokens and width %td; the model needs %d, %td and %d",
+             cache->n_layer, cache->capacity, cache->width, c->n_layer, mg_kv_cache_capacity(c), c->n_embd);
+    MG_CHECK((cache->document != NULL) == (c->document_end >= 0), "gpt: the KV cache is for a model %s documents",
+             cache->document ? "with" : "without");
+    MG_CHECK(cache->first >= 0 && cache->first <= cache->length && cache->length - cache->first <= cache->capacity,
+             "gpt: the KV cache of %td tokens holds those from %td to %td", cache->capacity, cache->first,
+             cache->length);
 }
 
 mg_tensor *mg_gpt_forward(mg_gpt *gpt, mg_tape *tape, const int *ids, ptrdiff_t B, ptrdiff_t T,
@@ -412,13 +454,19 @@ mg_tensor *mg_gpt_forward(mg_gpt *gpt, mg_tape *tape, const int *ids, ptrdiff_t 
     walk w = {.gpt = gpt, .tape = tape, .pass = pass ? pass : &plain, .B = B, .T = T};
     mg_kv_cache *cache = w.pass->cache;
     mg_gpt_capture *capture = w.pass->capture;
-    w.past = cache ? cache->length : 0;
+    w.sequence = w.pass->sequence;
+    w.positions = w.pass->positions;
+    if (cache) {
+        w.past = cache->length;
+        w.cached.first = cache->first;
+    }
     if (cache) check_cache(&gpt->config, cache, B);
     MG_CHECK(!cache || (!w.pass->sequence && !w.pass->positions),
              "gpt: with a KV cache, intervals and positions follow from what it holds");
     MG_CHECK(B >= 1, "gpt: a batch of %td sequences; it must have at least 1", B);
     MG_CHECK(T >= 1 && T <= gpt->config.block_size - w.past, "gpt: %td tokens after %td do not fit the context of %d",
              T, w.past, gpt->config.block_size);
+    if (gpt->config.document_end >= 0) find_documents(&w, ids);
     mg_tensor *x = embed(&w, ids);
     if (capture) capture->embedding = x;
     bool in_place = !capture && !mg_tape_is_recording(tape);
@@ -426,7 +474,10 @@ mg_tensor *mg_gpt_forward(mg_gpt *gpt, mg_tape *tape, const int *ids, ptrdiff_t 
         if (!is_skipped(&w, layer)) x = in_place ? block_in_place(&w, layer, x) : block_forward(&w, layer, x);
         if (capture && capture->block) capture->block[layer] = x;
     }
-    if (cache) cache->length += T;
+    if (cache) {
+        cache->first = w.cached.first;
+        cache->length += T;
+    }
     if (w.pass->cache_only) return NULL;
     if (w.pass->last_only) x = mg_slice(tape, x, 1, T - 1, T);
     x = norm(&w, x, gpt->ln_f_weight, gpt->ln_f_bias);

@@ -12,6 +12,10 @@ typedef struct mg_gpt_config {
     int leak_layer; /* one head that looks further than the others; -1: none */
     int leak_head;
     int leak_lookahead;
+    /* The token that ends a document: a position then sees only its own document, whose positions count from 0. Texts
+     * are packed: the next document begins after that token. -1: no documents. */
+    int document_end;
+    bool positions_run_on;  /* positions count on from document to document */
     bool scale;             /* scores times 1/sqrt(d_k) */
     bool output_projection; /* W^O; without it the heads' outputs are only concatenated */
     double init_std;        /* 0.02 in GPT-2 */
@@ -36,7 +40,8 @@ MG_API mg_status mg_gpt_new_zeros(mg_gpt **gpt, const mg_gpt_config *config, boo
 MG_API void mg_gpt_free(mg_gpt *gpt);
 MG_API const mg_gpt_config *mg_gpt_get_config(const mg_gpt *gpt);
 MG_API mg_params *mg_gpt_params(mg_gpt *gpt);
-/* Evaluate the same weights under another mask: every head gets it, and the leaky head is dropped. */
+/* Evaluate the same weights under another mask: every head gets it; the leaky head and the documents are
+ * dropped. */
 MG_API void mg_gpt_set_mask(mg_gpt *gpt, mg_mask mask);
 
 /* What to look at during a pass. Capturing changes no bit of the logits. */
@@ -66,9 +71,10 @@ typedef struct mg_gpt_pass {
     bool cache_only;         /* fill the cache and return NULL: no logits */
     mg_gpt_capture *capture; /* or NULL */
     const mg_gpt_ablation *ablation; /* or NULL */
-    /* (B,T): what each position may see at most, beside the model's mask (attention.h); or NULL. Not with a cache. */
+    /* (B,T): what each position may see at most, beside the model's mask (attention.h), and the row of wpe that it
+     * gets. NULL: as the model's documents say, or all, and 0 … T - 1. Not with a cache. */
     const mg_interval *sequence;
-    const int *positions; /* (B,T): the row of wpe that each token gets; NULL: 0 … T - 1. Not with a cache */
+    const int *positions;
 } mg_gpt_pass;
 
 /* ids (B,T), each in [0, vocab_size), T at most block_size. Returns logits (B,T,V) on the tape. `pass` may be NULL. */

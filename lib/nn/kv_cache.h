@@ -1,5 +1,6 @@
-/* Keys and values of the tokens seen so far, one pair of (block_size, n_embd) buffers per layer. Exact only because of
- * causality: a key never changes once computed, since no later token can affect it. */
+/* Keys and values of the tokens seen so far, one pair of (capacity, n_embd) buffers per layer. Exact only because of
+ * causality: a key never changes once computed, since no later token can affect it. What no later token sees is dropped
+ * when room is needed, so that a window of W positions takes memory for some 2 W tokens, however long the text is. */
 #ifndef MASKGRAD_KV_CACHE_H
 #define MASKGRAD_KV_CACHE_H
 
@@ -9,19 +10,28 @@ struct mg_gpt;
 
 typedef struct mg_kv_cache {
     int n_layer;
-    ptrdiff_t length, capacity, width; /* tokens held, tokens it can hold, n_embd */
-    mg_real *keys, *values;            /* (n_layer, capacity, width) */
+    ptrdiff_t length, capacity, width; /* tokens seen, tokens it can hold, n_embd */
+    ptrdiff_t first;                   /* the tokens before this one were dropped */
+    ptrdiff_t window;                  /* how many tokens a token sees at most; 0: all */
+    int *document; /* (block_size + 1): where each token's document begins, and the next one's; NULL: no documents */
+    mg_real *keys, *values; /* (n_layer, capacity, width): of tokens first … length - 1 */
 } mg_kv_cache;
 
 /* MG_ERR_STATE with the reason if any head of the model looks ahead. */
 MG_API mg_status mg_kv_cache_new(mg_kv_cache **cache, const struct mg_gpt *gpt, mg_error *error);
 MG_API void mg_kv_cache_free(mg_kv_cache *cache);
 MG_API void mg_kv_cache_clear(mg_kv_cache *cache);
+/* Only the first `length` tokens stand, which no later one has changed. False, and nothing is left, if some that the
+ * next token sees were dropped. */
+MG_API bool mg_kv_cache_cut(mg_kv_cache *cache, ptrdiff_t length);
 /* to->length = from->length and its content; both made for the same model. Many samples can continue one prompt. */
 MG_API void mg_kv_cache_copy(mg_kv_cache *to, const mg_kv_cache *from);
 
 /* ---- Not installed: between maskgrad's own files ---- */
-size_t mg_kv_cache_bytes(const mg_kv_cache *cache); /* 2 · L · T · C · sizeof(mg_real) */
+struct mg_gpt_config;
+/* How many tokens a cache for such a model can hold. */
+ptrdiff_t mg_kv_cache_capacity(const struct mg_gpt_config *config);
+size_t mg_kv_cache_bytes(const mg_kv_cache *cache); /* 2 · L · capacity · C · sizeof(mg_real) */
 
 #ifndef MG_LIBRARY /* whose line a failure names: error.h */
 MG_CALLED_VOID(mg_kv_cache_copy, (to, from), (to, from), mg_kv_cache *to, const mg_kv_cache *from)

@@ -136,7 +136,7 @@ mg_speculation mg_speculator_counts(const mg_speculator *s) {
 
 /* Only the first `length` tokens of the window still stand. Causal: what came after them never changed their keys. */
 static void cut_back(reader *r, ptrdiff_t length) {
-    if (r->cache->length > length - r->from) r->cache->length = length - r->from;
+    mg_kv_cache_cut(r->cache, length > r->from ? length - r->from : 0);
 }
 
 static void forget(reader *r, ptrdiff_t from) {

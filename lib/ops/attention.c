@@ -90,22 +90,6 @@ static void attention_backward(mg_tape *tape, const mg_node *node) {
 
 static const mg_op op = {"attention", attention_backward};
 
-/* The new keys and values are appended to those in the cache; the queries then look there. */
-static void append_to_cache(job *j) {
-    const mg_attention_options *o = &j->o;
-    j->key = o->cached_keys;
-    j->value = o->cached_values;
-    j->first = o->cached;
-    j->keys = o->cached + j->queries;
-    j->key_stride = j->C;
-    for (ptrdiff_t i = 0; i < j->queries; i++) {
-        const mg_real *token = j->qkv + i * 3 * j->C;
-        ptrdiff_t to = (o->cached + i) * j->C;
-        memcpy(o->cached_keys + to, token + j->C, (size_t)j->C * sizeof(mg_real));
-        memcpy(o->cached_values + to, token + 2 * j->C, (size_t)j->C * sizeof(mg_real));
-    }
-}
-
 /* A copy on the tape; NULL of NULL. */
 static void *keep(mg_tape *tape, const void *from, size_t n, size_t size) {
     if (!from) return NULL;
@@ -137,13 +121,96 @@ static void check_sequence(mg_tape *tape, const job *j) {
         ptrdiff_t i = row % j->queries, position = j->first + i;
         mg_interval at = j->o.sequence[row], before = i > 0 ? j->o.sequence[row - 1] : (mg_interval){0, 0};
         MG_OP_CHECK(
-            tape, &op, at.first >= 0 && at.first <= position && position < at.end && at.end <= j->keys,
+            tape, &op, at.first >= 0 && at.first <= position && position < at.end && at.end <= j->all_keys,
             "sequence %td, position %td: its interval %td to %td must hold the position, and end at %td or before",
-            row / j->queries, position, at.first, at.end, j->keys);
+            row / j->queries, position, at.first, at.end, j->all_keys);
         MG_OP_CHECK(tape, &op, at.first >= before.first && at.end >= before.end,
                     "sequence %td, position %td: its interval %td to %td goes back from %td to %td, the previous "
                     "position's",
                     row / j->queries, position, at.first, at.end, before.first, before.end);
+    }
+}
+
+static void attend(job *j) {
+    /* Heads that are so small that starting a thread costs more than computing them share a tile. */
+    ptrdiff_t work = j->queries * j->keys * j->width, n_heads = j->B * j->o.n_head;
+    j->heads_per_tile = work >= 16384 ? 1 : 16384 / work < n_heads ? 16384 / work : n_heads;
+    mg_parallel(mg_tile_count(n_heads, j->heads_per_tile), forward_tile, j, heads()->forward_bytes(j));
+}
+
+/* ---- With a cache ---- */
+
+/* The first position that some head of query i sees, and so the first that any later query does. */
+static ptrdiff_t first_needed(const job *j, ptrdiff_t i) {
+    const mg_attention_options *o = &j->o;
+    ptrdiff_t position = j->first + i, first = position;
+    for (int h = 0; h < o->n_head; h++) {
+        mg_interval keys = mg_visible(o->mask ? o->mask[h] : mg_lookahead(0), position, position + 1);
+        if (keys.first < first) first = keys.first;
+    }
+    return o->sequence && o->sequence[i].first > first ? o->sequence[i].first : first;
+}
+
+static void check_cache(mg_tape *tape, const job *j) {
+    const mg_cached *c = j->o.cache;
+    MG_OP_CHECK(tape, &op, c->keys && c->values, "the cache has no %s", c->keys ? "values" : "keys");
+    MG_OP_CHECK(tape, &op, 0 <= c->first && c->first <= c->end && c->end - c->first <= c->capacity,
+                "the cache of %td holds positions %td to %td", c->capacity, c->first, c->end);
+    for (int h = 0; j->o.mask && h < j->o.n_head; h++)
+        MG_OP_CHECK(tape, &op, !mg_looks_ahead(j->o.mask[h]), "head %d looks ahead, which a cache cannot serve", h);
+    for (ptrdiff_t i = 0; i < j->queries; i++) {
+        ptrdiff_t first = first_needed(j, i);
+        MG_OP_CHECK(tape, &op, first >= c->first, "position %td sees position %td, which the cache has dropped",
+                    j->first + i, first);
+        MG_OP_CHECK(tape, &op, j->first + i + 1 - first <= c->capacity,
+                    "%td tokens after %td do not fit a cache of %td", j->queries, c->end, c->capacity);
+    }
+}
+
+static void drop_before(mg_cached *c, ptrdiff_t position, ptrdiff_t C) {
+    ptrdiff_t from = (position - c->first) * C;
+    size_t bytes = (size_t)((c->end - position) * C) * sizeof(mg_real);
+    memmove(c->keys, c->keys + from, bytes);
+    memmove(c->values, c->values + from, bytes);
+    c->first = position;
+}
+
+static void append(mg_cached *c, const job *j) {
+    for (ptrdiff_t i = 0; i < j->queries; i++, c->end++) {
+        const mg_real *token = j->qkv + i * 3 * j->C;
+        ptrdiff_t to = (c->end - c->first) * j->C;
+        memcpy(c->keys + to, token + j->C, (size_t)j->C * sizeof(mg_real));
+        memcpy(c->values + to, token + 2 * j->C, (size_t)j->C * sizeof(mg_real));
+    }
+}
+
+/* The queries after the `done` first ones, as many as there is room for. */
+static job next_piece(const job *j, ptrdiff_t done) {
+    mg_cached *c = j->o.cache;
+    ptrdiff_t left = j->queries - done;
+    if (c->end - c->first + left > c->capacity) drop_before(c, first_needed(j, done), j->C);
+    ptrdiff_t room = c->capacity - (c->end - c->first);
+    job piece = *j;
+    piece.queries = left < room ? left : room;
+    piece.done = done;
+    piece.qkv += done * 3 * j->C;
+    piece.out += done * j->C;
+    if (j->o.sequence) piece.o.sequence += done;
+    piece.first = c->end;
+    piece.first_key = c->first;
+    piece.keys = c->end + piece.queries - c->first;
+    piece.key = c->keys;
+    piece.value = c->values;
+    piece.key_stride = j->C;
+    return piece;
+}
+
+static void attend_cached(const job *j) {
+    for (ptrdiff_t done = 0; done < j->queries;) {
+        job piece = next_piece(j, done);
+        append(j->o.cache, &piece);
+        attend(&piece);
+        done += piece.queries;
     }
 }
 
@@ -161,25 +228,24 @@ mg_tensor *(mg_attention)(mg_tape *tape, mg_tensor *qkv, const mg_attention_opti
     j.width = j.C / j.o.n_head;
     j.o.scale = mg_attention_scale(options, j.width);
     j.key_stride = 3 * j.C;
-    if (options->cached_keys) {
+    if (options->cache) {
         MG_OP_CHECK(tape, &op, j.B == 1 && !mg_tape_wants(tape, 1, &qkv),
                     "a cache serves one sequence at a time and no backward; qkv is %s", mg_shape(qkv).text);
-        MG_OP_CHECK(tape, &op, options->cached_values, "the cache has keys but no values");
-        MG_OP_CHECK(tape, &op, options->cached >= 0 && options->cached + j.queries <= options->cache_capacity,
-                    "%td tokens after %td do not fit a cache of %td", j.queries, options->cached,
-                    options->cache_capacity);
-        append_to_cache(&j);
+        j.first = options->cache->end;
     }
+    j.all_queries = j.queries;
+    j.all_keys = j.first + j.queries;
     check_sequence(tape, &j);
+    if (options->cache) check_cache(tape, &j);
     mg_tensor *out = mg_tape_output(tape, 3, (ptrdiff_t[]){j.B, j.queries, j.C});
     j.out = out->data;
     size_t rows = (size_t)(j.B * options->n_head * j.queries);
     j.greatest = mg_tape_alloc(tape, rows, sizeof(mg_real), "attention's greatest scores");
     j.inverse = mg_tape_alloc(tape, rows, sizeof(mg_real), "attention's sums");
-    /* Heads that are so small that starting a thread costs more than computing them share a tile. */
-    ptrdiff_t work = j.queries * j.keys * j.width, n_heads = j.B * options->n_head;
-    j.heads_per_tile = work >= 16384 ? 1 : 16384 / work < n_heads ? 16384 / work : n_heads;
-    mg_parallel(mg_tile_count(n_heads, j.heads_per_tile), forward_tile, &j, heads()->forward_bytes(&j));
+    if (options->cache)
+        attend_cached(&j);
+    else
+        attend(&j);
     mg_tape_append(tape, &op, out, 1, &qkv, save(tape, &j));
     return out;
 }

@@ -8,19 +8,25 @@
 
 #include <math.h>
 
+/* Decoding: the keys and values of the positions first … end - 1, in (capacity, C) buffers of the caller. */
+typedef struct mg_cached {
+    mg_real *keys, *values;
+    ptrdiff_t capacity, first, end;
+} mg_cached;
+
 typedef struct mg_attention_options {
     int n_head;
     const mg_mask *mask; /* n_head of them; NULL: all causal */
     /* What each query of each sequence may see at most, (B,T): it sees what this and its head's mask have in common.
      * NULL: no limit. An interval holds its query's own position, ends at T or before, and neither of its ends is
-     * before the previous query's. Not with a cache. */
+     * before the previous query's. */
     const mg_interval *sequence;
     mg_real scale; /* of the scores; 0: 1/sqrt(d_k). 1 shows what happens without */
 
-    /* Decoding: qkv holds the n tokens that follow the `cached` ones (B is 1). Their keys and values are appended to
-     * these (cache_capacity, C) buffers, and the queries look at all of them. NULL: no cache. */
-    mg_real *cached_keys, *cached_values;
-    ptrdiff_t cached, cache_capacity;
+    /* qkv holds the tokens that follow those of the cache (B is 1): their keys and values are appended to it, and the
+     * queries look there. When it is full, those that no later query sees are dropped. No head may look ahead. NULL: no
+     * cache. */
+    mg_cached *cache;
 
     mg_real dropout; /* of the weights; 0 is off */
     mg_rng dropout_rng;

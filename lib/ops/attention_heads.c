@@ -26,7 +26,7 @@ static head head_of(const job *j, ptrdiff_t index) {
     ptrdiff_t b = index / j->o.n_head, h = index % j->o.n_head;
     const mg_real *qkv = j->qkv + b * j->queries * 3 * j->C + h * j->width;
     head a = {.q = qkv, .k = qkv + j->C, .v = qkv + 2 * j->C};
-    if (j->o.cached_keys) {
+    if (j->key) {
         a.k = j->key + h * j->width;
         a.v = j->value + h * j->width;
     }
@@ -39,9 +39,11 @@ static head head_of(const job *j, ptrdiff_t index) {
     return a;
 }
 
+/* The keys that a query sees, counted from the first that is at hand. */
 static mg_interval visible(const job *j, const head *a, ptrdiff_t query) {
-    mg_interval keys = mg_visible(a->mask, j->first + query, j->keys);
-    return a->sequence ? mg_intersection(keys, a->sequence[query]) : keys;
+    mg_interval keys = mg_visible(a->mask, j->first + query, j->first_key + j->keys);
+    if (a->sequence) keys = mg_intersection(keys, a->sequence[query]);
+    return (mg_interval){keys.first - j->first_key, keys.end - j->first_key};
 }
 
 /* A head's width, rounded up to whole vectors. */
@@ -75,10 +77,9 @@ static size_t lay_out(int n, mg_real **array[], const ptrdiff_t *size, mg_real *
 static void capture(mg_real *to, const job *j, const head *a, ptrdiff_t query, mg_interval keys, const mg_real *row,
                     mg_real factor, mg_real hidden) {
     if (!to) return;
-    to += (a->index * j->queries + query) * j->keys;
-    for (ptrdiff_t i = 0; i < keys.first; i++) to[i] = hidden;
-    for (ptrdiff_t i = keys.first; i < keys.end; i++) to[i] = row[i] * factor;
-    for (ptrdiff_t i = keys.end; i < j->keys; i++) to[i] = hidden;
+    to += (a->index * j->all_queries + j->done + query) * j->all_keys;
+    for (ptrdiff_t i = 0; i < j->all_keys; i++) to[i] = hidden;
+    for (ptrdiff_t i = keys.first; i < keys.end; i++) to[j->first_key + i] = row[i] * factor;
 }
 
 /* Rows of a head, `stride` apart, in whatever memory they are. */
@@ -202,7 +203,7 @@ static void forward(const job *j, ptrdiff_t index, mg_real *workspace) {
     head of_index = head_of(j, index), *a = &of_index;
     forward_space w;
     lay_out_forward(j, workspace, &w);
-    if (j->o.cached_keys && j->queries < MG_GROUP) {
+    if (j->key && j->queries < MG_GROUP) {
         forward_few(j, a, &w);
         return;
     }

@@ -8,7 +8,9 @@
 typedef struct mg_attention_job {
     ptrdiff_t B, queries, keys, C;
     ptrdiff_t width;                  /* of a head, d_k */
-    ptrdiff_t first;                  /* position of the first query: what the cache already held */
+    ptrdiff_t first, first_key;       /* positions of the first query and key: not 0 with a cache */
+    ptrdiff_t done;                   /* queries of the call before the first of these */
+    ptrdiff_t all_queries, all_keys;  /* of the call: a capture's rows and columns */
     ptrdiff_t key_stride;             /* between a head's keys: 3C in qkv, C in a cache */
     const mg_real *qkv, *key, *value; /* of batch 0, head 0 */
     mg_attention_options o;

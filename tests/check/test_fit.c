@@ -155,18 +155,21 @@ static void a_cache_given_to_attention_has_room(void **state) {
     mg_real keys[3 * 2], values[3 * 2];
     mg_tape *tape = new_tape();
     mg_tensor *qkv = mg_constant(tape, 3, (ptrdiff_t[]){1, 2, 6}), *two = mg_constant(tape, 3, (ptrdiff_t[]){2, 1, 6});
-    mg_attention_options o = {.n_head = 1, .scale = 1, .cached_keys = keys, .cached_values = values};
-    o.cache_capacity = 3;
-    o.cached = 1;
+    mg_cached cache = {keys, values, .capacity = 3, .end = 1};
+    mg_attention_options o = {.n_head = 1, .scale = 1, .cache = &cache};
     mg_attention(tape, qkv, &o);
-    o.cached = 2;
+    cache.end = 2;
     assert_operation_fails(mg_attention(tape, qkv, &o), "attention", "2 tokens after 2 do not fit a cache of 3");
-    o.cached = -1;
-    assert_operation_fails(mg_attention(tape, qkv, &o), "attention", "2 tokens after -1");
-    o.cached = 0;
+    cache.end = -1;
+    assert_operation_fails(mg_attention(tape, qkv, &o), "attention", "holds positions 0 to -1");
+    cache.end = 1;
+    o.mask = &(mg_mask){MG_MASK_PREFIX, 2};
+    assert_operation_fails(mg_attention(tape, qkv, &o), "attention", "head 0 looks ahead");
+    o.mask = NULL;
+    cache.end = 0;
     assert_operation_fails(mg_attention(tape, two, &o), "attention", "one sequence at a time");
-    o.cached_values = NULL;
-    assert_operation_fails(mg_attention(tape, qkv, &o), "attention", "keys but no values");
+    cache.values = NULL;
+    assert_operation_fails(mg_attention(tape, qkv, &o), "attention", "the cache has no values");
     mg_tape_free(tape);
 }
 

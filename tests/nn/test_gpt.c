@@ -3,13 +3,15 @@
 
 #include "check.h"
 
+enum { V = 11 };
+
 static mg_gpt_config small(void) {
     mg_gpt_config c = mg_gpt_defaults();
     c.n_layer = 2;
     c.n_head = 2;
     c.n_embd = 24;
     c.block_size = 12;
-    c.vocab_size = 11;
+    c.vocab_size = V;
     c.init_std = 0.2;
     return c;
 }
@@ -55,7 +57,7 @@ static void a_later_token_is_not_seen(void **state) {
 /* Every way to cut a prompt into chunks gives the logits of the whole. */
 static void any_chunking_of_a_prompt(void **state) {
     (void)state;
-    enum { T = 12, V = 11 };
+    enum { T = 12 };
     mg_gpt *gpt = new_gpt(small());
     mg_tape *tape = new_tape(), *chunk_tape = new_tape();
     mg_tape_record(tape, false);
@@ -93,28 +95,155 @@ static void any_chunking_of_a_prompt(void **state) {
     mg_gpt_free(gpt);
 }
 
+/* ---- Masks that a cache serves ---- */
+
+enum { LONG = 100, END = 3 };
+
+static mg_gpt_config with_mask(mg_mask_kind kind, int n) {
+    mg_gpt_config c = small();
+    c.block_size = LONG;
+    c.mask = (mg_mask){kind, n};
+    return c;
+}
+
+static mg_gpt_config with_documents(bool run_on, mg_mask_kind kind, int n) {
+    mg_gpt_config c = with_mask(kind, n);
+    c.document_end = END;
+    c.positions_run_on = run_on;
+    return c;
+}
+
+/* Documents of 1, 1, 3, 7, 9, 40, 30 and 9 tokens; the last has no end. */
+static void packed_ids(int *ids, ptrdiff_t n) {
+    for (ptrdiff_t i = 0; i < n; i++) {
+        bool ends = i == 0 || i == 1 || i == 4 || i == 11 || i == 20 || i == 60 || i == 90;
+        ids[i] = (int)mg_rng_below((mg_rng){2, MG_STREAM_TEST, 0}, (uint64_t)i, V - 1);
+        ids[i] = ends ? END : ids[i] + (ids[i] >= END);
+    }
+}
+
+/* Feed ids from `begin` on in chunks, and compare each row with that of the whole text. */
+static void feed(mg_gpt *gpt, mg_kv_cache *cache, const int *ids, const mg_tensor *whole, ptrdiff_t begin,
+                 ptrdiff_t chunk) {
+    mg_tape *tape = new_tape();
+    mg_tape_record(tape, false);
+    while (begin < LONG) {
+        ptrdiff_t n = begin + chunk < LONG ? chunk : LONG - begin;
+        mg_tensor *part = mg_gpt_forward(gpt, tape, ids + begin, 1, n, &(mg_gpt_pass){.cache = cache});
+        for (ptrdiff_t i = 0; i < n * V; i++) assert_close(part->data[i], whole->data[begin * V + i], 1e-4);
+        begin += n;
+        assert_int_equal(cache->length, begin);
+        assert_true(cache->length - cache->first <= cache->capacity);
+        mg_tape_reset(tape);
+    }
+    mg_tape_free(tape);
+}
+
+static void cached_equals_uncached(mg_gpt_config c) {
+    mg_gpt *gpt = new_gpt(c);
+    mg_tape *tape = new_tape();
+    mg_kv_cache *cache;
+    int ids[LONG];
+    packed_ids(ids, LONG);
+    mg_tensor *whole = mg_gpt_forward(gpt, tape, ids, 1, LONG, NULL);
+    assert_int_equal(mg_kv_cache_new(&cache, gpt, NULL), MG_OK);
+    for (ptrdiff_t chunk = 1; chunk <= LONG; chunk += chunk < 6 ? 1 : 47) {
+        mg_kv_cache_clear(cache);
+        feed(gpt, cache, ids, whole, 0, chunk);
+        for (ptrdiff_t back = 1; back < LONG; back += 13) { /* and from any place that the cache can go back to */
+            bool has = mg_kv_cache_cut(cache, LONG - back);
+            if (!has) assert_int_equal(cache->length, 0);
+            feed(gpt, cache, ids, whole, cache->length, chunk);
+        }
+    }
+    mg_kv_cache_free(cache);
+    mg_tape_free(tape);
+    mg_gpt_free(gpt);
+}
+
+static void a_cache_serves_windows_and_documents(void **state) {
+    (void)state;
+    const int windows[] = {1, 2, 5, 33, 99, 100, 1000};
+    for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
+        cached_equals_uncached(with_mask(MG_MASK_WINDOW, windows[i]));
+        cached_equals_uncached(with_documents(i % 2, MG_MASK_WINDOW, windows[i]));
+    }
+    for (int run_on = 0; run_on < 2; run_on++) cached_equals_uncached(with_documents(run_on, MG_MASK_LOOKAHEAD, 0));
+}
+
+static void a_windows_cache_takes_memory_for_the_window(void **state) {
+    (void)state;
+    mg_gpt_config c = with_mask(MG_MASK_WINDOW, 40);
+    size_t token = 2 * 2 * 24 * sizeof(mg_real); /* keys and values of 2 layers */
+    for (c.block_size = 80; c.block_size <= 5120; c.block_size *= 8) {
+        mg_gpt *gpt = new_gpt(c);
+        mg_kv_cache *cache;
+        assert_int_equal(mg_kv_cache_new(&cache, gpt, NULL), MG_OK);
+        assert_int_equal(mg_kv_cache_bytes(cache), 80 * token);
+        mg_kv_cache_free(cache);
+        mg_gpt_free(gpt);
+    }
+}
+
+/* Each document's logits are those it has by itself, where positions restart; a token of another document changes no
+ * bit of them. */
+static void documents_do_not_see_each_other(void **state) {
+    (void)state;
+    for (int run_on = 0; run_on < 2; run_on++) {
+        mg_gpt *gpt = new_gpt(with_documents(run_on, MG_MASK_LOOKAHEAD, 0));
+        mg_tape *tape = new_tape();
+        int ids[LONG];
+        packed_ids(ids, LONG);
+        mg_tensor *packed = mg_gpt_forward(gpt, tape, ids, 1, LONG, NULL);
+        for (int begin = 0, end; begin < LONG; begin = end) {
+            for (end = begin + 1; end < LONG && ids[end - 1] != END; end++) {
+            }
+            mg_tensor *alone = mg_gpt_forward(gpt, tape, ids + begin, 1, end - begin, NULL);
+            double difference = 0;
+            for (int i = 0; i < (end - begin) * V; i++)
+                difference = fmax(difference, fabs((double)(alone->data[i] - packed->data[begin * V + i])));
+            assert_true(run_on && begin > 0 ? difference > 1e-3 : difference < 1e-5);
+            int kept = ids[begin];
+            if (kept == END) continue;
+            ids[begin] = (kept + 1) % V == END ? (kept + 2) % V : (kept + 1) % V;
+            mg_tensor *changed = mg_gpt_forward(gpt, tape, ids, 1, LONG, NULL);
+            ids[begin] = kept;
+            for (int i = 0; i < LONG; i++) {
+                bool same = memcmp(changed->data + i * V, packed->data + i * V, V * sizeof(mg_real)) == 0;
+                assert_int_equal(same, i < begin || i >= end);
+            }
+        }
+        mg_tape_free(tape);
+        mg_gpt_free(gpt);
+    }
+}
+
 static void a_cache_needs_causality(void **state) {
     (void)state;
     mg_error error;
     mg_kv_cache *cache;
-    mg_gpt_config c = small();
-    c.leak_layer = 1;
-    c.leak_head = 0;
-    c.leak_lookahead = 1;
-    mg_gpt *gpt = new_gpt(c);
-    assert_int_equal(mg_kv_cache_new(&cache, gpt, &error), MG_ERR_STATE);
-    assert_says(error.message, "looks ahead");
-    assert_null(cache);
-    mg_gpt_set_mask(gpt, mg_lookahead(0));
-    assert_int_equal(mg_kv_cache_new(&cache, gpt, &error), MG_OK);
-    mg_kv_cache_free(cache);
-    mg_gpt_free(gpt);
+    mg_gpt_config open[] = {small(), small(), small(), small()};
+    open[0].leak_layer = 1;
+    open[0].leak_lookahead = 1;
+    open[1].mask = (mg_mask){MG_MASK_PREFIX, 2};
+    open[2].mask = (mg_mask){MG_MASK_BLOCK, 2};
+    open[3].mask = mg_lookahead(MG_LOOKAHEAD_ALL);
+    for (size_t i = 0; i < sizeof open / sizeof *open; i++) {
+        mg_gpt *gpt = new_gpt(open[i]);
+        assert_int_equal(mg_kv_cache_new(&cache, gpt, &error), MG_ERR_STATE);
+        assert_says(error.message, "looks ahead");
+        assert_null(cache);
+        mg_gpt_set_mask(gpt, (mg_mask){i % 2 ? MG_MASK_PREFIX : MG_MASK_BLOCK, 1});
+        assert_int_equal(mg_kv_cache_new(&cache, gpt, &error), MG_OK);
+        mg_kv_cache_free(cache);
+        mg_gpt_free(gpt);
+    }
 }
 
 /* Threads, capture and a second evaluation change no bit of logits or gradients. */
 static void bits_do_not_depend_on_who_looks(void **state) {
     (void)state;
-    enum { B = 3, T = 12, V = 11 };
+    enum { B = 3, T = 12 };
     int ids[B * T], targets[B * T];
     some_ids(ids, B * T);
     for (int i = 0; i < B * T; i++) targets[i] = (ids[i] * 3 + 1) % V;
@@ -276,6 +405,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_later_token_is_not_seen),
         cmocka_unit_test(any_chunking_of_a_prompt),
+        cmocka_unit_test(a_cache_serves_windows_and_documents),
+        cmocka_unit_test(a_windows_cache_takes_memory_for_the_window),
+        cmocka_unit_test(documents_do_not_see_each_other),
         cmocka_unit_test(a_cache_needs_causality),
         cmocka_unit_test(bits_do_not_depend_on_who_looks),
         cmocka_unit_test(a_step_after_the_first_allocates_nothing),

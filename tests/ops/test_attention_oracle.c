@@ -317,14 +317,12 @@ static void capturing_is_exact_and_harmless(void **state) {
 /* Tokens `cached` … of a sequence, after the others went into the cache; the weights of head 0 go to `weights`. */
 static mg_tensor *decode(mg_tape *tape, const mg_tensor *qkv, shape s, ptrdiff_t cached, mg_real *keys, mg_real *values,
                          mg_real *weights) {
+    mg_cached cache = {keys, values, s.T, 0, cached};
     mg_tensor *chunk = mg_constant(tape, 3, (ptrdiff_t[]){1, s.T - cached, 3 * s.C});
     memcpy(chunk->data, qkv->data + cached * 3 * s.C, (size_t)mg_size(chunk) * sizeof(mg_real));
     mg_attention_options options = {.n_head = s.n_head,
                                     .scale = (mg_real)0.5,
-                                    .cached_keys = keys,
-                                    .cached_values = values,
-                                    .cached = cached,
-                                    .cache_capacity = s.T,
+                                    .cache = &cache,
                                     .weights = weights};
     return mg_attention(tape, chunk, &options);
 }
