@@ -37,7 +37,7 @@ static const mg_setting flags[] = {
     {.name = "full", COUNT(full, 1, 4096), .help = "Try every pair of positions up to this length"},
     {.name = "cuts", COUNT(cuts, 1, 1 << 20), .help = "Beyond it, try at least so many places to cut"},
     {.name = "sequences", COUNT(sequences, 1, 1000), .help = "Random sequences"},
-    {.name = "values", COUNT(values, 1, 4096), .help = "Other values of each token to try [all if that is quick, else 5]"},
+    {.name = "values", COUNT(values, 1, 4096), .help = "Other values of each token to try [all if that is quick, else 4]"},
     {.name = "timeout", REAL(timeout, 0.1, 1e6), .help = "Seconds that the program may take for one answer"},
     {.name = "json", TEXT(json, "FILE"), .help = "Write the verdicts as JSON; '-': to standard output, without the table"},
     {.name = "out-dir", TEXT(out_dir, "DIR"), .help = "Folder for report.html, its pictures and their numbers"},

@@ -85,7 +85,7 @@ typedef struct mg_audit_options {
     int full;       /* every cut and every single token up to this length; 0: 64 */
     int cuts;       /* beyond it, at least this many cuts; 0: 40 */
     int sequences;  /* random ones; 0: 2 */
-    int values;     /* other values of each token to try; 0: all of a small vocabulary, 5 of a large one */
+    int values;     /* other values of each token to try; 0: all of a small vocabulary, 4 of a large one */
     unsigned skip;  /* probes to leave out: bits 1 << mg_audit_probe */
     /* Called before each call of the model; planned is an upper bound. Returns false to stop: the current probe and
      * those after it stay inconclusive. NULL: none. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 enum {
-    FEW_VALUES = 5,          /* of each token, where all are too many */
+    FEW_VALUES = 4,          /* of each token, where all are too many */
     MOST_TOKENS = 1 << 18,   /* that trying all values of a small vocabulary may take */
     CALLS_PER_SEQUENCE = 16, /* calls that share one answer to the unchanged sequence */
     VALUES_STEP = 1 << 20,   /* of the random stream: no sequence has this number */
