@@ -10,7 +10,8 @@
  * probability exp(-h) at most (Ville 1939). We watch the largest sum over all beginnings (Page 1954) and raise the
  * alarm at 30 nats: among honest runs of a million steps, fewer than one in ten million is accused. No variance is
  * estimated, so this holds on every corpus, also where the next token is nearly certain and where a model repeats its
- * text by heart.
+ * text by heart. A resumed run makes a new alarm, whose evidence is never more than the old one's would be: it has
+ * fewer beginnings.
  *
  *     mg_alarm_new(&alarm, corpus, MG_TRAIN, T, &error);
  *     each step: mg_gpt_loss(gpt, tape, ids, targets, B, T, &pass, row_loss);

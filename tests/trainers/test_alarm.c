@@ -93,6 +93,36 @@ static void test_who_is_accused(void **state) {
     mg_corpus_free(one);
 }
 
+/* What a resumed run does: it only leaves out beginnings. */
+static void test_a_new_alarm_never_has_more_evidence(void **state) {
+    (void)state;
+    mg_corpus *corpus = random_letters(20, 2, 3);
+    predictor *const models[] = {the_truth, a_gambler, a_guesser, a_reader};
+    mg_pairs *pairs;
+    assert_ok(mg_pairs_new(&pairs, corpus, MG_TRAIN, T, 1, &fixture_error));
+    for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
+        mg_alarm *whole, *pieces = NULL;
+        assert_ok(mg_alarm_new(&whole, corpus, MG_TRAIN, T, &fixture_error));
+        int ids[B * T], targets[B * T];
+        mg_real loss[B * T] = {0};
+        for (uint32_t step = 0; step < 200; step++) {
+            if (step % 37 == 0) {
+                mg_alarm_free(pieces);
+                assert_ok(mg_alarm_new(&pieces, corpus, MG_TRAIN, T, &fixture_error));
+            }
+            mg_corpus_batch(corpus, MG_TRAIN, (mg_rng){m, MG_STREAM_BATCH, step}, B, T, ids, targets);
+            for (int i = 0; i < B * T; i += T) loss[i] = (mg_real)models[m](pairs, ids[i], ids[i + 1]);
+            mg_alarm_observe(whole, step, B, ids, targets, loss);
+            mg_alarm_observe(pieces, step, B, ids, targets, loss);
+            assert_true(mg_alarm_read(pieces).evidence <= mg_alarm_read(whole).evidence + 1e-9);
+        }
+        mg_alarm_free(whole);
+        mg_alarm_free(pieces);
+    }
+    mg_pairs_free(pairs);
+    mg_corpus_free(corpus);
+}
+
 static void test_it_is_raised_once_and_says_its_numbers(void **state) {
     (void)state;
     mg_corpus *corpus = random_letters(2, 2, 2);
@@ -319,6 +349,7 @@ static void test_watching_changes_no_bit(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_who_is_accused),
+        cmocka_unit_test(test_a_new_alarm_never_has_more_evidence),
         cmocka_unit_test(test_it_is_raised_once_and_says_its_numbers),
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_shifted_twice),
