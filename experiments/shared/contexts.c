@@ -49,29 +49,16 @@ static sequence *sorted_sequences(mg_lab *lab, const int *ids, ptrdiff_t count) 
     return sorted;
 }
 
-/* Σ −ln(n(x0 x1) / n(x0)) over all pairs, per pair. */
-static double pair_entropy(const sequence *sorted, ptrdiff_t count) {
-    double sum = 0;
-    for (ptrdiff_t begin = 0, end; begin < count; begin = end) {
-        double first = count_of(sorted, count, sorted[begin].id, 1);
-        end = place(sorted, count, sorted[begin].id, 2, true);
-        sum -= (double)(end - begin) * log((double)(end - begin) / first);
-    }
-    return count ? sum / (double)count : NAN;
-}
-
 lab_contexts lab_contexts_of(mg_lab *lab, const mg_corpus *corpus) {
     enum { LONGEST = LAB_CONTEXTS - 1 };
     ptrdiff_t n_train = corpus->n_train < MOST_COUNTED ? corpus->n_train : MOST_COUNTED;
     ptrdiff_t count = n_train - LONGEST > 0 ? n_train - LONGEST : 0;
     const sequence *sorted = sorted_sequences(lab, corpus->ids, count);
-    lab_contexts c = {{0}, 0, NAN};
+    lab_contexts c = {{0}, 0};
     bool apart = corpus->n_train < corpus->n; /* else validation reads the training tokens */
     const int *ids = corpus->ids + (apart ? corpus->n_train : 0);
     ptrdiff_t n = (apart ? corpus->n : corpus->n_train) - corpus->n_train * apart - LONGEST;
     n = n > 0 ? n : 0;
-    ptrdiff_t entropy_of = n < MOST_COUNTED ? n : MOST_COUNTED;
-    c.pair_entropy = pair_entropy(sorted_sequences(lab, ids, entropy_of), entropy_of);
     ptrdiff_t step = n > MOST_PREDICTED ? n / MOST_PREDICTED : 1;
     ptrdiff_t predicted = 0;
     for (ptrdiff_t t = LONGEST; t < n + LONGEST; t += step, predicted++) {

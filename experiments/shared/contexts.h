@@ -10,7 +10,6 @@ enum { LAB_CONTEXTS = 3 };
 typedef struct lab_contexts {
     double loss[LAB_CONTEXTS]; /* [k]: from the k tokens before */
     double memory;             /* what context is worth: loss[0] minus the lowest; never negative */
-    double pair_entropy; /* H(x1|x0) of the validation tokens: no prediction from one token loses less on average */
 } lab_contexts;
 
 /* p_k(x | c) = (n(c x) + a p_{k−1}(x | c without its oldest token)) / (n(c) + a), with p_{−1} uniform: MacKay & Peto

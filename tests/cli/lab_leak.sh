@@ -67,7 +67,7 @@ grep -q '^"masked: loss, against a table of what follows each token".*,undecided
 grep -q '^unmasked: loss,.*,pass$' random/summary.csv || fail "random letters: the leak is not seen: $(cat random/summary.csv)"
 # On a text, too, a "masked" model that reads its labels is recognized by what no honest one can do.
 MASKGRAD_BREAK=leak.mask "$program" lab leak "${small[@]}" --data random.txt --max-iters 300 --out-dir told >out.txt 2>&1 || true
-grep -q '^"masked: loss at position 0.*,fail$' told/summary.csv || fail "labels at position 0: $(cat told/summary.csv)"
+grep -q '^masked: evidence that position 0 reads its label,.*,fail$' told/summary.csv || fail "labels at position 0: $(cat told/summary.csv)"
 # A text that an honest model knows by rule leaves no room for a leak to show.
 printf 'abcdefgh%.0s' $(seq 500) >rule.txt
 status=0
