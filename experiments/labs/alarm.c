@@ -187,6 +187,19 @@ static double largest_evidence(const watched *r) {
     return most;
 }
 
+/* Whether the loss of position 0 ends below what one token leaves open. */
+static bool ends_below(const watched *r) {
+    return mean(r->first, r->options.max_iters, FEW) < r->at_end.entropy;
+}
+
+static const char *names_of(mg_lab *lab, const watched runs[N_RUNS], bool (*has)(const watched *r), bool leaky) {
+    const char *names = "";
+    for (int i = 0; i < N_RUNS; i++)
+        if (i != TWICE && faults[i].leaky == leaky && has(&runs[i]))
+            names = lab_format(lab, "%s%s%s", names, *names ? ", " : "", faults[i].name);
+    return *names ? names : "none";
+}
+
 static void show_runs(mg_lab *lab, const watched runs[N_RUNS]) {
     int64_t steps = runs[0].options.max_iters;
     lab_table *table = lab_table_begin(lab, "runs", "What the alarm says of each run",
@@ -206,9 +219,10 @@ static void show_runs(mg_lab *lab, const watched runs[N_RUNS]) {
         table,
         "Alarm at: the step. Loss then: the mean loss. Evidence: the most there was, in nats; %g raise the "
         "alarm. First, last, all: the losses of these positions at the end. Losses are means over %d steps, "
-        "that of the last position over one. Which honest run has a loss far below the other's, and why is it "
-        "not accused? How low is the mean loss of a leaky run when it is?",
-        MG_ALARM_EVIDENCE, FEW);
+        "that of the last position over one. Accused: of the honest runs %s, of the leaky ones %s. Which honest run "
+        "has the lower loss, and does that count against it? How low is the mean loss of a leaky run when it is "
+        "accused?",
+        MG_ALARM_EVIDENCE, FEW, names_of(lab, runs, accused, false), names_of(lab, runs, accused, true));
 }
 
 static void show_first(mg_lab *lab, const watched runs[N_RUNS]) {
@@ -224,9 +238,17 @@ static void show_first(mg_lab *lab, const watched runs[N_RUNS]) {
     }
     lab_floor(figure, "the best from one token", runs[HONEST].at_end.entropy);
     lab_figure_end(figure,
-                   "Means over %d steps. Position 0 sees one token. An honest model's loss there comes down to "
-                   "the dashed line and stays, whatever it learns; a leaky one's falls through it.",
-                   width);
+                   "Means over %d steps. Position 0 sees one token: an honest model's expected loss there is at least "
+                   "the dashed line, whatever it learns. A leaky one's can fall through it. Means of the last %d "
+                   "steps below it: of the honest runs %s, of the leaky ones %s.",
+                   width, FEW, names_of(lab, runs, ends_below, false), names_of(lab, runs, ends_below, true));
+}
+
+static double most_evidence(const watched runs[N_RUNS], bool leaky) {
+    double most = 0;
+    for (int i = 0; i < N_RUNS; i++)
+        if (i != TWICE && faults[i].leaky == leaky) most = fmax(most, largest_evidence(&runs[i]));
+    return most;
 }
 
 static void show_evidence(mg_lab *lab, const watched runs[N_RUNS]) {
@@ -241,9 +263,11 @@ static void show_evidence(mg_lab *lab, const watched runs[N_RUNS]) {
         lab_line(figure, faults[r->id].colour, faults[r->id].name, steps, NULL, y);
     }
     lab_floor(figure, "alarm", MG_ALARM_EVIDENCE);
-    lab_figure_end(figure, "The evidence against an honest model is a game against the truth, which it loses: it goes "
-                           "back to 0, where the curve has a gap, again and again, and reaches h nats with a "
-                           "probability of exp(-h). That against a leaky one grows with every window.");
+    lab_figure_end(figure,
+                   "Evidence is a game against the truth, which is set back to 0 where it would fall below: there the "
+                   "curve has a gap. Against an honest model it reaches h nats with a probability of exp(-h) per game. "
+                   "Most that it reached: %.1f nats against the honest runs, and %.1f against the leaky ones.",
+                   most_evidence(runs, false), most_evidence(runs, true));
 }
 
 static double honest_floor(mg_lab *lab, watched *r, mg_tape *tape, const mg_corpus *corpus, mg_error *error,

@@ -92,7 +92,8 @@ static void show_curves(mg_lab *lab, const lab_training *t, double floor, double
         figure, "The causal model is honest: it can come down to the best honest predictor, but not end below "
                 "it. For all others the lowest loss possible is the same, since the label is one token "
                 "ahead and more of the future tells nothing new. Look which get there, and how soon: for 1 ahead the "
-                "label is one of two tokens to choose from, without a mask one of the whole window.");
+                "label is always the last token of those that a position sees, without a mask only its distance "
+                "tells it from the others.");
 }
 
 static void show_losses(mg_lab *lab, const lab_training *t, const mg_evaluation e[N_MODELS], double reference) {

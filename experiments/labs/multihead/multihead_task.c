@@ -190,7 +190,7 @@ static void show_curves(mg_lab *lab, const variant *v, int steps) {
     lab_figure_end(figure,
                    "One head with a linear reader cannot go below what its single map leaves it; several heads can "
                    "answer both questions, with or without W^O. So can one head that an MLP reads or whose values know "
-                   "their positions: how long does each take? Several heads are the easy way, not the only one.");
+                   "their positions: which get there, and how long does each take?");
 }
 
 static void show_table(mg_lab *lab, variant *v) {
