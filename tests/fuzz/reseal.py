@@ -14,12 +14,14 @@ checksums of HDF5's own object headers are repaired too. Each file is read by `i
     hangs      no end within TIME_LIMIT seconds, and none within five times that at a second try
     slow, fat  took more than 10 seconds, or more than 1.2 GB
 
-Exits 1 if anything crashed, hung or was silent, and keeps such files in /tmp. The same SEED makes the same files.
+SIGINT and SIGTERM end it early, with the table. Exits 1 if anything crashed, hung or was silent, and keeps such files in
+/tmp. The same SEED makes the same files.
 """
 import collections
 import os
 import random
 import resource
+import signal
 import struct
 import subprocess
 import sys
@@ -165,9 +167,9 @@ def header_bits(r, data):
 
 def text_damage(r, data):
     for _ in range(r.choice((1, 1, 2, 4))):
-        at = r.randrange(len(data))
+        at = r.randrange(len(data) + 1)
         what = r.randrange(4)
-        if what == 0:
+        if what == 0 and at < len(data):
             data[at] = r.randrange(256)
         elif what == 1:
             del data[at:at + r.choice((1, 2, 16))]
@@ -269,6 +271,7 @@ def run(command, limit=TIME_LIMIT):
     begin = time.time()
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
+                                   start_new_session=True,
                                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
         status, usage = None, None
         while time.time() - begin < limit:
@@ -323,6 +326,9 @@ def prepare(name, data, place, gpt2):
 def main():
     program, seconds = os.path.abspath(sys.argv[1]), float(sys.argv[2])
     seed = int(sys.argv[3]) if len(sys.argv) > 3 else 1
+    stopped = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopped.append(True))
     r = random.Random(seed)
     counts = collections.defaultdict(collections.Counter)
     bad = 0
@@ -333,7 +339,7 @@ def main():
         os.mkdir(place)
         begin = time.time()
         n = 0
-        while time.time() - begin < seconds:
+        while time.time() - begin < seconds and not stopped:
             name, damage = kinds[n % len(kinds)]
             n += 1
             path = prepare(name, damage(r, bytearray(seeds[name])), place, folder + "/gpt2")
