@@ -102,17 +102,18 @@ static void close_subject(subject *s, bool kindly) {
 typedef struct watch {
     mg_progress progress;
     double asked; /* when the last call was made */
+    const mg_audit *audit;
     bool silent;
 } watch;
 
-/* How long it will take is known from the second call: the first may have loaded something. */
+/* How long it will take is known from the second call, which is like the first: that one may have loaded something. */
 static bool show_progress(void *user, mg_audit_probe probe, long calls, long planned) {
     watch *w = user;
     double now = mg_seconds();
     if (!w->silent && calls == 2) {
         mg_progress_clear(&w->progress);
         fprintf(stderr, "at most %ld calls of the model, under %.0f s\n", planned,
-                ceil((now - w->asked) * (double)planned));
+                ceil((now - w->asked) * 2 * (double)w->audit->planned_tokens / (double)w->audit->asked));
         w->progress = mg_progress_begin(0, planned, 1);
     }
     if (!w->silent && calls > 2 && w->progress.live) mg_progress_say(&w->progress, calls, mg_audit_probe_name(probe));
@@ -132,7 +133,7 @@ static unsigned broken_probes(void) {
 }
 
 static mg_status run(const subject *s, const audit_options *asked, mg_audit *audit, mg_error *error) {
-    watch w = {.silent = asked->stdio};
+    watch w = {.silent = asked->stdio, .audit = audit};
     mg_audit_options options = {.seed = (uint64_t)asked->seed,
                                 .length = asked->length,
                                 .full = asked->full,

@@ -175,6 +175,14 @@ static long planned_calls(const audit *a) {
     return many > one ? many : one;
 }
 
+/* The same, in tokens: what a call takes depends on how many it has. */
+static int64_t planned_tokens(const audit *a) {
+    int64_t most = a->T > AUDIT_FAR_TOKENS / 2 ? 2 * (int64_t)a->T : AUDIT_FAR_TOKENS;
+    if (a->T == a->full || most < (int64_t)a->rows * a->full) most = (int64_t)a->rows * a->full;
+    int64_t many = calls_with(*a, false) * most, one = calls_with(*a, true) * (int64_t)a->T;
+    return many > one ? many : one;
+}
+
 long mg_audit_plan(const mg_audit_model *model, const mg_audit_options *options) {
     audit a = {.model = model};
     fill_defaults(&a, options);
@@ -197,6 +205,7 @@ static mg_status set_up(audit *a, const mg_audit_options *options) {
     r->length = a->T;
     r->full = a->full;
     r->planned = planned_calls(a);
+    r->planned_tokens = planned_tokens(a);
     for (mg_audit_probe p = 0; p < MG_AUDIT_N_PROBES; p++) {
         r->finding[p] = (mg_audit_finding){.query = -1, .key = -1};
         if (!is_offered(a, p)) continue;

@@ -119,8 +119,9 @@ typedef struct mg_audit {
     int64_t pairs,
         looked_at;       /* (prediction, later token) in a sequence of `length`, and those of them that were tested */
     long calls, planned; /* of the model; calls is never more than planned */
-    long refusals;       /* calls that ended a probe because the model refused */
-    bool complete;       /* whether no error ended it */
+    int64_t asked, planned_tokens; /* tokens in those calls, so far and at most */
+    long refusals;                 /* calls that ended a probe because the model refused */
+    bool complete;                 /* whether no error ended it */
 } mg_audit;
 
 /* `options` may be NULL. If an error ends the audit, what was found until then is in *result; the current probe and

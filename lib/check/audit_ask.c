@@ -7,7 +7,7 @@
 
 /* ---- Calls ---- */
 
-static bool may_call(audit *a) {
+static bool may_call(audit *a, int64_t tokens) {
     mg_audit *r = a->result;
     MG_CHECK(r->calls < r->planned, "audit: call %ld of at most %ld", r->calls + 1, r->planned);
     const mg_audit_options *o = &a->options;
@@ -17,6 +17,7 @@ static bool may_call(audit *a) {
         return false;
     }
     r->calls++;
+    r->asked += tokens;
     return true;
 }
 
@@ -49,18 +50,19 @@ static bool are_numbers(audit *a, int rows, int length, int width, const int *ma
 }
 
 bool mg_audit_logits(audit *a, const mg_audit_batch *batch, double *logits) {
-    return may_call(a) && answered(a, a->model->logits(a->model->user, batch, logits, a->error)) &&
+    return may_call(a, (int64_t)batch->rows * batch->length) &&
+           answered(a, a->model->logits(a->model->user, batch, logits, a->error)) &&
            are_numbers(a, batch->rows, batch->length, batch->n_columns, batch->mask, logits);
 }
 
 bool mg_audit_step(audit *a, const int *ids, int n, bool reset, double *logits) {
     const mg_audit_model *m = a->model;
-    return may_call(a) && answered(a, m->step(m->user, ids, n, reset, a->n_columns, a->columns, logits, a->error)) &&
+    return may_call(a, n) && answered(a, m->step(m->user, ids, n, reset, a->n_columns, a->columns, logits, a->error)) &&
            are_numbers(a, 1, n, a->n_columns, NULL, logits);
 }
 
 bool mg_audit_step_or_refusal(audit *a, const int *ids, int n, double *logits, bool *refused) {
-    if (!may_call(a)) return false;
+    if (!may_call(a, n)) return false;
     const mg_audit_model *m = a->model;
     mg_status status = m->step(m->user, ids, n, false, a->n_columns, a->columns, logits, a->error);
     *refused = status == MG_ERR_INPUT;
@@ -68,7 +70,7 @@ bool mg_audit_step_or_refusal(audit *a, const int *ids, int n, double *logits, b
 }
 
 bool mg_audit_loss(audit *a, const int *ids, int length, double *loss) {
-    if (!may_call(a) || !answered(a, a->model->loss(a->model->user, ids, length, loss, a->error))) return false;
+    if (!may_call(a, length) || !answered(a, a->model->loss(a->model->user, ids, length, loss, a->error))) return false;
     if (isfinite(*loss)) return true;
     bool is_nan = isnan(*loss);
     mg_audit_say(a, is_nan ? MG_AUDIT_FAIL : MG_AUDIT_INCONCLUSIVE, "the loss is %s",

@@ -118,7 +118,7 @@ static void see_silence(audit *a, int position, bool moved) {
 }
 
 static int far_batch(const audit *a) {
-    int most = 2048 / a->T > 2 ? 2048 / a->T : 2;
+    int most = AUDIT_FAR_TOKENS / a->T > 2 ? AUDIT_FAR_TOKENS / a->T : 2;
     return a->rows < most ? a->rows : most;
 }
 

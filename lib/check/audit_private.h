@@ -10,7 +10,8 @@ enum {
     AUDIT_COLUMNS = 64,        /* logits per position that are looked at, and tokens that sequences are made of, */
     AUDIT_SMALL = 256,         /* unless the vocabulary is this small: then all of it */
     AUDIT_NOISE_MULTIPLE = 10, /* what is less than this many times the noise does not count */
-    AUDIT_CONTROLS = 4         /* rows of the control beyond `full` */
+    AUDIT_CONTROLS = 4,        /* rows of the control beyond `full` */
+    AUDIT_FAR_TOKENS = 2048    /* in one call beyond `full`, or two rows */
 };
 
 typedef struct audit {
