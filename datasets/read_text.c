@@ -1,5 +1,6 @@
 #include "read_text.h"
 
+#include "file_kind.h"
 #include "file_limits.h"
 #include "heap.h"
 #include "regular_file.h"
@@ -44,9 +45,18 @@ static mg_status reserve(reader *r, size_t room, mg_error *error) {
     return MG_OK;
 }
 
+/* MG_OK: of no known kind. */
+static mg_status refuse_kind(const reader *r, mg_error *error) {
+    const mg_file_kind *kind = mg_file_kind_of(r->text, r->length);
+    if (!kind) return MG_OK;
+    return mg_error_set(error, MG_ERR_FORMAT, "%s is %s, not UTF-8 text: %s", r->path, kind->name, kind->remedy);
+}
+
 static mg_status refuse_zeros(const reader *r, size_t from, mg_error *error) {
     const char *zero = memchr(r->text + from, '\0', r->length - from);
     if (!zero) return MG_OK;
+    mg_status status = refuse_kind(r, error);
+    if (status != MG_OK) return status;
     return mg_error_set(error, MG_ERR_FORMAT, "%s has a 0 byte at offset %td: it seems to be a binary file, not text",
                         r->path, zero - r->text);
 }
@@ -74,8 +84,12 @@ static mg_status read_all(reader *r, size_t expected, mg_error *error) {
 static mg_status check(const reader *r, mg_error *error) {
     if (r->length == 0) return mg_error_set(error, MG_ERR_FORMAT, "%s is empty; it must contain text", r->path);
     mg_error inner;
-    if (mg_utf8_check(r->text, r->length, &inner) == MG_OK) return MG_OK;
-    return mg_error_set(error, MG_ERR_FORMAT, "%s: %s", r->path, inner.message);
+    bool is_utf8 = mg_utf8_check(r->text, r->length, &inner) == MG_OK;
+    if (is_utf8 && strncmp(r->text, "%PDF-", 5) != 0) return MG_OK; /* a PDF can be all ASCII */
+    mg_status status = refuse_kind(r, error);
+    if (status != MG_OK) return status;
+    return mg_error_set(error, MG_ERR_FORMAT, "%s: %s (Latin-1, say, is converted with iconv -f ISO-8859-1 -t UTF-8)",
+                        r->path, inner.message);
 }
 
 static mg_status read_and_check(reader *r, size_t expected, char **text, size_t *length, mg_error *error) {

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -163,11 +164,66 @@ static void devices_end_or_are_refused(void **state) {
                     "is empty");
 }
 
+/* A text in UTF-16 or UTF-32, with its mark or without; n: its ASCII or Latin-1 letters. */
+static size_t widen(char *bytes, const char *text, int unit, bool big_endian, bool mark) {
+    size_t n = 0;
+    for (ptrdiff_t i = mark ? -1 : 0; i < 0 || text[i]; i++) {
+        unsigned c = i < 0 ? 0xFEFF : (unsigned char)text[i];
+        for (int k = 0; k < unit; k++) bytes[n++] = (char)(c >> 8 * (big_endian ? unit - 1 - k : k) & 0xFF);
+    }
+    return n;
+}
+
+static void wide_texts_are_named_with_their_remedy(void **state) {
+    (void)state;
+    static const char *const texts[] = {"ab\n", "S\xE3o Paulo, 2026\r\n\t(fim)"};
+    char *text, bytes[256], said[64];
+    size_t length;
+    for (int form = 0; form < 8; form++)
+        for (int i = 0; i < 2; i++) {
+            bool wider = form & 4, big = form & 2, mark = form & 1;
+            write_file(bytes, widen(bytes, texts[i], wider ? 4 : 2, big, mark));
+            snprintf(said, sizeof said, "iconv -f UTF-%d%s -t UTF-8", wider ? 32 : 16, big ? "BE" : "LE");
+            assert_not_read(mg_read_text(path, 1000, &text, &length, &error), &text, MG_ERR_FORMAT, said);
+        }
+    /* Token ids of 16 bits are not text, and neither is UTF-8 without a 0 byte. */
+    write_file(bytes, widen(bytes, "\1\5\x14\x20\5\1", 2, false, false));
+    assert_not_read(mg_read_text(path, 1000, &text, &length, &error), &text, MG_ERR_FORMAT,
+                    "seems to be a binary file");
+    write_file("PK, BZh and GIF8 are letters", 28);
+    assert_read(mg_read_text(path, 1000, &text, &length, &error), &text, &length, 28);
+    remove(path);
+}
+
+static void other_formats_are_named(void **state) {
+    (void)state;
+    static const struct {
+        const char *bytes;
+        size_t n;
+        const char *said;
+    } files[] = {
+        {"\x1F\x8B\x08\0\0", 5, "is compressed with gzip, not UTF-8 text: unpack it first, with gunzip"},
+        {"PK\3\4\x14\0", 6, "docx"},
+        {"%PDF-1.4\n1 0 obj\n", 17, "is a PDF"},
+        {"\x89PNG\r\n\x1A\n\0", 9, "is a PNG picture"},
+        {"\x89HDF\r\n\x1A\n\0", 9, "checkpoint"},
+        {"ol\xE1 mundo", 9, "invalid UTF-8 at byte 2 (0xE1); the text must be UTF-8 (Latin-1, say,"},
+    };
+    char *text;
+    size_t length;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        write_file(files[i].bytes, files[i].n);
+        assert_not_read(mg_read_text(path, 1000, &text, &length, &error), &text, MG_ERR_FORMAT, files[i].said);
+    }
+    remove(path);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_limit_of_a_file_is_exact),  cmocka_unit_test(a_huge_file_is_not_read),
-        cmocka_unit_test(files_without_a_size_are_read), cmocka_unit_test(the_limit_of_a_stream_is_exact),
-        cmocka_unit_test(other_kinds_are_named_at_once), cmocka_unit_test(devices_end_or_are_refused),
+        cmocka_unit_test(the_limit_of_a_file_is_exact),           cmocka_unit_test(a_huge_file_is_not_read),
+        cmocka_unit_test(files_without_a_size_are_read),          cmocka_unit_test(the_limit_of_a_stream_is_exact),
+        cmocka_unit_test(other_kinds_are_named_at_once),          cmocka_unit_test(devices_end_or_are_refused),
+        cmocka_unit_test(wide_texts_are_named_with_their_remedy), cmocka_unit_test(other_formats_are_named),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
