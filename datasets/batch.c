@@ -1,6 +1,8 @@
 /* Windows of a corpus. */
 #include "corpus.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A split as tokens begin … begin + n - 1. Without validation tokens, validation reads the training tokens. */
@@ -40,17 +42,34 @@ double mg_corpus_characters_per_token(const mg_corpus *corpus, mg_split split) {
     return p.n > 0 ? (double)n / (double)p.n : 0;
 }
 
+double mg_corpus_least_validation(const mg_corpus *corpus, ptrdiff_t block_size) {
+    ptrdiff_t n = corpus->n, window = block_size + 1;
+    double least = (double)window / (double)n, digit = pow(10, floor(log10(least)) - 1);
+    double share = digit * ceil(least / digit);
+    ptrdiff_t kept = (ptrdiff_t)((double)n * share);
+    return kept >= window && n - kept >= window ? share : 0;
+}
+
+static mg_status refuse_validation(const mg_corpus *corpus, ptrdiff_t block_size, mg_error *error) {
+    char larger[64] = "";
+    double share = mg_corpus_least_validation(corpus, block_size);
+    if (share > 0) snprintf(larger, sizeof larger, "a larger --validation (at least %g), ", share);
+    return mg_error_set(error, MG_ERR_INPUT,
+                        "the validation split of %s holds %s and needs block size + 1 = %td; use a longer file, a "
+                        "smaller --block-size, %sor --validation 0, which validates on the training tokens",
+                        corpus->name, mg_count(part_of(corpus, MG_VALIDATION).n, "token").text, block_size + 1, larger);
+}
+
 mg_status mg_corpus_check(const mg_corpus *corpus, ptrdiff_t block_size, mg_error *error) {
-    for (int split = MG_TRAIN; split <= MG_VALIDATION; split++) {
-        part p = part_of(corpus, (mg_split)split);
-        if (p.n > block_size) continue;
+    ptrdiff_t n = part_of(corpus, MG_TRAIN).n;
+    if (n <= block_size)
         return mg_error_set(error, MG_ERR_INPUT,
-                            "the %s split of %s holds %s and needs block size + 1 = %td; use a longer file%s a "
+                            "the training split of %s holds %s and needs block size + 1 = %td; use a longer file%s a "
                             "smaller --block-size%s",
-                            split == MG_TRAIN ? "training" : "validation", corpus->name, mg_count(p.n, "token").text,
-                            block_size + 1, split == MG_TRAIN ? " or" : ",",
-                            split == MG_TRAIN ? "" : " or a larger --validation");
-    }
+                            corpus->name, mg_count(n, "token").text, block_size + 1,
+                            corpus->n > block_size ? "," : " or",
+                            corpus->n > block_size ? " or a smaller --validation" : "");
+    if (part_of(corpus, MG_VALIDATION).n <= block_size) return refuse_validation(corpus, block_size, error);
     return MG_OK;
 }
 

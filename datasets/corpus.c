@@ -28,6 +28,8 @@ static void warn(mg_corpus *corpus, const char *format, ...) {
     va_end(arguments);
 }
 
+static const char *const grammar_columns[] = {"state", "word", "next", "weight"};
+
 /* The same error, with the file's name before it. */
 static mg_status name_the_file(const mg_data_options *options, mg_status status, const mg_error *inner,
                                mg_error *error) {
@@ -80,6 +82,34 @@ static bool is_named_csv(const char *name) {
     return dot && strcasecmp(dot, ".csv") == 0;
 }
 
+/* Whether a field of a header is one of a grammar's columns, in whatever letters, quotes and blanks. */
+static bool is_grammar_column(const char *field, size_t length) {
+    static const char blank[] = " \t\"'";
+    for (; length > 0 && strchr(blank, field[0]); length--) field++;
+    while (length > 0 && strchr(blank, field[length - 1])) length--;
+    for (int i = 0; i < 4; i++)
+        if (strlen(grammar_columns[i]) == length && strncasecmp(field, grammar_columns[i], length) == 0) return true;
+    return false;
+}
+
+/* Four fields between separators of any kind, two of them with a grammar's names, in one of the first lines. */
+static bool resembles_a_grammar(const char *text, size_t length) {
+    enum { FIRST_LINES = 5 };
+    const char *end = text + length;
+    for (int line = 0; line < FIRST_LINES && text < end; line++) {
+        int fields = 0, found = 0;
+        for (bool ended = false; !ended; fields++) {
+            size_t n = strcspn(text, ",;\t|\n\r");
+            found += is_grammar_column(text, n);
+            text += n;
+            ended = !*text || *text == '\n' || *text == '\r';
+            text += text < end;
+        }
+        if (fields == 4 && found >= 2) return true;
+    }
+    return false;
+}
+
 static mg_status load_text(mg_corpus *corpus, const mg_data_options *options, mg_tokenizer_kind kind, const char *text,
                            size_t length, mg_error *error) {
     if (length >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) {
@@ -89,7 +119,11 @@ static mg_status load_text(mg_corpus *corpus, const mg_data_options *options, mg
     }
     if (is_named_csv(corpus->name))
         warn(corpus,
-             "%s is read as plain text, commas and quotes included: --column NAME reads only the texts of one column",
+             "%s is read as plain text, commas and quotes included: --column NAME reads only the texts of one column, "
+             "and a grammar begins with the line state,word,next,weight",
+             corpus->name);
+    else if (resembles_a_grammar(text, length))
+        warn(corpus, "%s is read as plain text: as a grammar, it would begin with the line state,word,next,weight",
              corpus->name);
     count_carriage_returns(corpus, text, length);
     return encode_text(corpus, options, kind, text, length, error);
@@ -114,7 +148,6 @@ static mg_status load_documents(mg_corpus *corpus, const mg_data_options *option
 
 /* Three of the four names are enough: then a mistake in the fourth is reported, and not taken for text. */
 static mg_status look_for_a_grammar(const char *text, size_t length, bool *is_grammar, mg_error *error) {
-    const char *const names[] = {"state", "word", "next", "weight"};
     enum { LONGEST_HEADER = 1024 };
     size_t header = 0;
     while (header < length && header < LONGEST_HEADER && text[header] != '\n' && text[header] != '\r') header++;
@@ -125,7 +158,7 @@ static mg_status look_for_a_grammar(const char *text, size_t length, bool *is_gr
     if (status == MG_ERR_FORMAT) return MG_OK;
     if (status != MG_OK) return status;
     int found = 0;
-    for (int i = 0; i < 4; i++) found += mg_csv_find(table, names[i]) >= 0;
+    for (int i = 0; i < 4; i++) found += mg_csv_find(table, grammar_columns[i]) >= 0;
     mg_csv_free(table);
     *is_grammar = found >= 3;
     return MG_OK;
@@ -213,11 +246,27 @@ static mg_status choose_kind(const mg_data_options *options, bool is_grammar, mg
     return MG_OK;
 }
 
+/* An option that cannot act is not ignored in silence. */
+static mg_status check_idle(mg_corpus *corpus, const mg_data_options *options, mg_tokenizer_kind kind, bool is_grammar,
+                            mg_error *error) {
+    if (options->merges && kind != MG_TOKENIZER_GPT2)
+        return mg_error_set(
+            error, MG_ERR_INPUT, "merges are given, but the tokens of %s are %s: only gpt2 tokens need merges",
+            options->path, kind == MG_TOKENIZER_GRAMMAR ? "the grammar's words" : mg_tokenizer_kind_name(kind));
+    if (options->merges && options->tokenizer)
+        warn(corpus, "%s is not read: the checkpoint has its own merges", options->merges);
+    if (!is_grammar && options->grammar_size != mg_data_defaults().grammar_size)
+        warn(corpus, "the grammar size changes nothing: %s is not a grammar", corpus->name);
+    return MG_OK;
+}
+
 static mg_status split(mg_corpus *corpus, const mg_data_options *options, mg_error *error) {
     if (corpus->n < 2)
         return mg_error_set(error, MG_ERR_FORMAT, "%s is too short: it has %s, and an input and its target are 2",
                             options->path, mg_count(corpus->n, "token").text);
-    corpus->n_train = corpus->n - (ptrdiff_t)((double)corpus->n * options->validation);
+    ptrdiff_t kept = (ptrdiff_t)((double)corpus->n * options->validation);
+    if (kept == 0 && options->validation > 0) kept = 1; /* too few for a window, and never silently none */
+    corpus->n_train = corpus->n - kept;
     return MG_OK;
 }
 
@@ -246,6 +295,7 @@ static mg_status load(mg_corpus *corpus, const mg_data_options *options, mg_erro
     mg_tokenizer_kind kind;
     if (!options->column) status = look_for_a_grammar(text, length, &is_grammar, error);
     if (status == MG_OK) status = choose_kind(options, is_grammar, &kind, error);
+    if (status == MG_OK) status = check_idle(corpus, options, kind, is_grammar, error);
     if (status == MG_OK) {
         if (options->column) {
             status = load_documents(corpus, options, kind, text, length, error);

@@ -6,12 +6,12 @@
 
 typedef struct mg_data_options {
     const char *path;
-    const char *tokens;            /* "char", "word", "gpt2"; NULL: "char" (a grammar brings its own) */
-    const char *column;            /* of a CSV whose rows are documents */
-    const char *merges;            /* for "gpt2": merges.txt */
-    double validation;             /* the last share of the tokens, 0.1; 0: validate on the training tokens */
-    int64_t grammar_size;          /* words to draw from a grammar; 1,000,000 */
-    uint64_t seed;                 /* of that draw */
+    const char *tokens;   /* "char", "word", "gpt2"; NULL: "char" (a grammar brings its own) */
+    const char *column;   /* of a CSV whose rows are documents */
+    const char *merges;   /* for "gpt2": merges.txt */
+    double validation;    /* the last share of the tokens, at least one; 0.1; 0: validate on the training tokens */
+    int64_t grammar_size; /* words to draw from a grammar; 1,000,000 */
+    uint64_t seed;        /* of that draw */
     const mg_tokenizer *tokenizer; /* not NULL: an existing model's tokenizer, used instead of tokens and merges */
 } mg_data_options;
 MG_API mg_data_options mg_data_defaults(void);
@@ -48,7 +48,12 @@ double mg_corpus_characters_per_token(const mg_corpus *corpus, mg_split split);
 /* Whether each split holds at least one window of block_size inputs and their targets (block_size + 1 tokens); if not,
  * MG_ERR_INPUT with the split, its length and the length needed. */
 mg_status mg_corpus_check(const mg_corpus *corpus, ptrdiff_t block_size, mg_error *error);
-/* The same from window `first` of the draw on: window k is a function of (rng, k), however a draw is cut into batches.
+/* The smallest share for options->validation, in two digits, that leaves such a window to both splits; 0: there is
+ * none.
+ */
+double mg_corpus_least_validation(const mg_corpus *corpus, ptrdiff_t block_size);
+/* The windows of mg_corpus_batch from window `first` of the draw on: window k is a function of (rng, k), however a draw
+ * is cut into batches.
  */
 void mg_corpus_windows(const mg_corpus *corpus, mg_split split, mg_rng rng, ptrdiff_t first, ptrdiff_t B, ptrdiff_t T,
                        int *ids, int *targets);

@@ -229,9 +229,86 @@ static void splits_that_are_too_short(void **state) {
     assert_int_equal(mg_corpus_check(c, 3, &error), MG_OK);
     assert_int_equal(mg_corpus_check(c, 4, &error), MG_ERR_INPUT);
     assert_says(error.message, "the validation split of data.txt holds 4 tokens and needs block size + 1 = 5");
-    assert_says(error.message, "larger --validation");
+    assert_says(error.message, "a larger --validation (at least 0.13), or --validation 0");
     assert_int_equal(mg_corpus_check(c, 36, &error), MG_ERR_INPUT);
     assert_says(error.message, "the training split of data.txt holds 36 tokens and needs block size + 1 = 37");
+    mg_corpus_free(c);
+}
+
+/* Whatever stands for a grammar's header without being one, the user hears of it. */
+static void a_header_that_is_almost_a_grammars_is_hinted_at(void **state) {
+    (void)state;
+    static const char *const almost[] = {
+        "STATE,WORD,NEXT,WEIGHT\nA,x,A,1\n",     "state;word;next;weight\nA;x;A;1\n",
+        "state\tword\tnext\tweight\n",           "\n\nstate,word,next,weight\nA,x,A,1\n",
+        "# a comment\nstate,word,next,weight\n", "\"State\", \"Token\", \"Next\", \"P\"\r\nA,x,A,1\r\n",
+    };
+    for (size_t i = 0; i < sizeof almost / sizeof *almost; i++) {
+        mg_corpus *c = load(mg_data_defaults(), almost[i]);
+        assert_null(c->grammar);
+        assert_says(c->warning, "as a grammar, it would begin with the line state,word,next,weight");
+        mg_corpus_free(c);
+    }
+    static const char *const grammars[] = {
+        "\xEF\xBB\xBFstate,word,next,weight\r\nA,x,A,1\r\n",
+        " weight , next,word, \"state\"\n1,A,x,A\n",
+    };
+    for (size_t i = 0; i < sizeof grammars / sizeof *grammars; i++) {
+        mg_corpus *c = load(mg_data_defaults(), grammars[i]);
+        assert_non_null(c->grammar);
+        mg_corpus_free(c);
+    }
+    static const char *const texts[] = {"the next state of the word, its weight\n", "a,b,c,d\nstate, word\n"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        mg_corpus *c = load(mg_data_defaults(), texts[i]);
+        assert_string_equal(c->warning, "");
+        mg_corpus_free(c);
+    }
+}
+
+static void options_that_cannot_act_are_not_ignored(void **state) {
+    (void)state;
+    mg_data_options o = mg_data_defaults();
+    o.merges = "merges.txt";
+    assert_refused(o, "abcd", 4, MG_ERR_INPUT, "only gpt2 tokens need merges");
+    assert_refused(o, coin, strlen(coin), MG_ERR_INPUT, "only gpt2 tokens need merges");
+    o = mg_data_defaults();
+    o.grammar_size = 500;
+    mg_corpus *c = load(o, "abcd");
+    assert_says(c->warning, "the grammar size changes nothing: data.txt is not a grammar");
+    mg_corpus_free(c);
+    o.tokens = "char";
+    c = load(o, coin); /* spelled out, it is drawn all the same */
+    assert_null(strstr(c->warning, "changes nothing"));
+    mg_corpus_free(c);
+}
+
+/* A share that keeps no window is refused, with one that does. */
+static void validation_is_never_silently_the_training_tokens(void **state) {
+    (void)state;
+    enum { T = 8, N = 1000 };
+    char text[N + 1];
+    for (int i = 0; i < N; i++) text[i] = (char)('a' + i % 26);
+    text[N] = '\0';
+    mg_data_options o = mg_data_defaults();
+    static const double shares[] = {1e-300, 1e-9, 0.0009, 0.001, 0.0089};
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+        o.validation = shares[i];
+        mg_corpus *c = load(o, text);
+        assert_true(c->n_train < c->n);
+        assert_int_equal(mg_corpus_check(c, T, &error), MG_ERR_INPUT);
+        assert_says(error.message, "a larger --validation (at least 0.009), or --validation 0");
+        o.validation = mg_corpus_least_validation(c, T);
+        mg_corpus_free(c);
+        c = load(o, text);
+        assert_int_equal(mg_corpus_check(c, T, &error), MG_OK);
+        mg_corpus_free(c);
+    }
+    o.validation = 1e-9; /* no share leaves a window to both */
+    mg_corpus *c = load(o, "abcdefghij");
+    assert_true(mg_corpus_least_validation(c, T) == 0);
+    assert_int_equal(mg_corpus_check(c, T, &error), MG_ERR_INPUT);
+    assert_null(strstr(error.message, "larger --validation"));
     mg_corpus_free(c);
 }
 
@@ -404,6 +481,9 @@ int main(void) {
         cmocka_unit_test(documents_are_joined_by_newlines),
         cmocka_unit_test(a_grammar_is_known_by_its_header),
         cmocka_unit_test(a_grammar_can_be_spelled_out),
+        cmocka_unit_test(a_header_that_is_almost_a_grammars_is_hinted_at),
+        cmocka_unit_test(options_that_cannot_act_are_not_ignored),
+        cmocka_unit_test(validation_is_never_silently_the_training_tokens),
         cmocka_unit_test(data_meets_a_model),
         cmocka_unit_test(splits_that_are_too_short),
         cmocka_unit_test(block_plus_one_tokens_have_one_window),
