@@ -3,6 +3,7 @@
 #include "train_settings.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -196,21 +197,33 @@ static double accumulate(mg_trainer *trainer) {
     return loss / o->grad_accum;
 }
 
+/* The first parameter that is to blame: with weights or, failing that, gradients that are not finite. */
+static void name_culprit(const mg_params *params, char *text, size_t size) {
+    const mg_param *weights = mg_params_find_not_finite(params);
+    const mg_param *gradient = weights ? NULL : mg_params_find_not_finite_grad(params);
+    text[0] = '\0';
+    if (weights) snprintf(text, size, " (the weights of '%s' hold NaN or infinity)", weights->name);
+    if (gradient) snprintf(text, size, " (first in the gradient of '%s')", gradient->name);
+}
+
 static mg_status refuse_update(mg_trainer *trainer, const mg_step *step, mg_error *error) {
-    mg_params_zero_grad(mg_gpt_params(trainer->gpt));
+    mg_params *params = mg_gpt_params(trainer->gpt);
+    char culprit[128];
+    name_culprit(params, culprit, sizeof culprit);
+    mg_params_zero_grad(params);
     bool is_loss = !isfinite(step->loss);
     double value = is_loss ? step->loss : step->grad_norm;
     const char *of = is_loss ? "loss" : "gradient's norm", *what = isnan(value) ? "not a number" : "infinite";
     if (step->step == 0) /* nothing was learned yet: no learning rate is to blame */
         return mg_error_set(
             error, MG_ERR_STATE,
-            "step 0: the %s is %s before the first update: the weights that the run starts from are too "
+            "step 0: the %s is %s%s before the first update: the weights that the run starts from are too "
             "large (--init-from, --init-std, --attn-init-std)",
-            of, what);
+            of, what, culprit);
     return mg_error_set(error, MG_ERR_STATE,
-                        "step %lld: the %s is %s, so the run stops here; a lower --lr (now %g), a --grad-clip or a "
+                        "step %lld: the %s is %s%s, so the run stops here; a lower --lr (now %g), a --grad-clip or a "
                         "longer --warmup-iters may help",
-                        (long long)step->step, of, what, step->lr);
+                        (long long)step->step, of, what, culprit, step->lr);
 }
 
 mg_status mg_trainer_step(mg_trainer *trainer, mg_step *step, mg_error *error) {

@@ -78,15 +78,21 @@ ptrdiff_t mg_params_count(const mg_params *params) {
     return count;
 }
 
-static bool is_finite(const mg_tensor *tensor) {
-    ptrdiff_t n = mg_size(tensor), bad = 0;
-    for (ptrdiff_t i = 0; i < n; i++) bad += !isfinite(tensor->data[i]);
+static bool all_finite(const mg_real *x, ptrdiff_t n) {
+    ptrdiff_t bad = 0;
+    for (ptrdiff_t i = 0; i < n; i++) bad += !isfinite(x[i]);
     return bad == 0;
 }
 
 const mg_param *mg_params_find_not_finite(const mg_params *params) {
     for (int i = 0; i < params->n; i++)
-        if (!is_finite(&params->param[i].tensor)) return &params->param[i];
+        if (!all_finite(params->param[i].tensor.data, mg_size(&params->param[i].tensor))) return &params->param[i];
+    return NULL;
+}
+
+const mg_param *mg_params_find_not_finite_grad(const mg_params *params) {
+    for (int i = 0; i < params->n; i++)
+        if (!all_finite(params->param[i].tensor.grad, mg_size(&params->param[i].tensor))) return &params->param[i];
     return NULL;
 }
 

@@ -35,6 +35,8 @@ MG_API mg_param *mg_params_find(const mg_params *params, const char *name); /* N
 MG_API ptrdiff_t mg_params_count(const mg_params *params); /* how many numbers are learned: without the gaps */
 /* The first parameter with a value that is NaN or infinite; NULL if all are finite. */
 MG_API const mg_param *mg_params_find_not_finite(const mg_params *params);
+/* The same of the gradients. */
+MG_API const mg_param *mg_params_find_not_finite_grad(const mg_params *params);
 MG_API void mg_params_zero_grad(mg_params *params);
 /* The global L2 norm of all gradients, summed in double in a fixed order. */
 MG_API double mg_params_grad_norm(const mg_params *params);

@@ -7,6 +7,9 @@ mg_status mg_run_record_read(mg_run_record *record, const char *path, mg_error *
     mg_status status = mg_run_dir_name(&record->dir, path, error);
     if (status == MG_OK) status = mg_run_json_read(&record->json, record->dir.run_json, &record->options, error);
     if (status == MG_OK) status = mg_run_log_read(&record->log, record->dir.log, error);
+    if (status == MG_OK && record->log.n == 0)
+        status = mg_error_set(error, MG_ERR_STATE, "%s has no rows: the run in %s has not done a step yet",
+                              record->dir.log, record->dir.path);
     if (status == MG_OK) status = mg_run_attention_read(&record->attention, record->dir.attention, error);
     if (status != MG_OK) mg_run_record_free(record);
     return status;

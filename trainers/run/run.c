@@ -88,6 +88,13 @@ static mg_status log_attention(mg_run *run, int64_t step, mg_error *error) {
                                 run->options.train.seed, step, stop_of(run), error);
 }
 
+/* A loss that is no number says at which step. */
+static mg_status name_the_step(int64_t step, mg_status status, mg_error *error) {
+    if (status != MG_ERR_STATE) return status;
+    mg_error inner = *error;
+    return mg_error_set(error, status, "step %" PRId64 ": %s", step, inner.message);
+}
+
 static mg_status evaluate(mg_run *run, int64_t step, mg_error *error) {
     double train_loss, validation_loss;
     const mg_run_watch *watch = &run->watch;
@@ -95,7 +102,7 @@ static mg_status evaluate(mg_run *run, int64_t step, mg_error *error) {
     mg_status status = loss_on(run, MG_TRAIN, &train_loss, error);
     if (status == MG_OK) status = loss_on(run, MG_VALIDATION, &validation_loss, error);
     if (status == MG_OK) status = log_attention(run, step, error);
-    if (status != MG_OK) return status;
+    if (status != MG_OK) return name_the_step(step, status, error);
     mg_trainer_note_loss(run->trainer, validation_loss);
     if (watch->evaluated) watch->evaluated(run, step, train_loss, validation_loss, watch->user);
     return log_evaluation(run, step, validation_loss, error);

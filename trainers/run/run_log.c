@@ -183,8 +183,11 @@ static mg_status parse_log(mg_run_log_table *table, const char *text, size_t siz
         return MG_OK;
     }
     if (size < header_size || memcmp(text, header, header_size) != 0)
-        return mg_error_set(error, MG_ERR_FORMAT, "%s does not begin with the header %.*s: it is not the log of a run",
-                            path, (int)header_size - 1, header);
+        return mg_error_set(
+            error, MG_ERR_FORMAT,
+            "%s does not begin with the header %.*s: it is not the log of a run; if it was, put that line "
+            "back, or move the file away, and --resume begins a new one",
+            path, (int)header_size - 1, header);
     table->row = mg_alloc((size_t)count_lines(text, size), sizeof *table->row, "the rows of a log", error);
     if (!table->row) return MG_ERR_MEMORY;
     const char *line = text + header_size, *end;
@@ -193,8 +196,11 @@ static mg_status parse_log(mg_run_log_table *table, const char *text, size_t siz
         const char *wrong = parse_row(line, row);
         if (!wrong) wrong = check_order(row, before);
         if (wrong)
-            return mg_error_set(error, MG_ERR_FORMAT, "%s, line %d %s of %.*s: '%.*s'", path, number, wrong,
-                                (int)header_size - 1, header, (int)(end - line < 200 ? end - line : 200), line);
+            return mg_error_set(error, MG_ERR_FORMAT,
+                                "%s, line %d %s of %.*s: '%.*s'; keep a copy, delete this line and those after it, "
+                                "and the rows before it can be used",
+                                path, number, wrong, (int)header_size - 1, header,
+                                (int)(end - line < 200 ? end - line : 200), line);
         table->n++;
     }
     table->gap = find_gap(table);
