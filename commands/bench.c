@@ -8,7 +8,6 @@
 #include "gemm.h"
 #include "options.h"
 #include "parallel.h"
-#include "printable.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -21,6 +20,7 @@ typedef struct bench_options {
 
 #define ROWS_OF bench_options
 #include "flag_rows.h"
+#include "say.h"
 
 /* clang-format off */
 static const mg_setting bench_flags[] = {
@@ -93,9 +93,10 @@ static double share(const bench_phase *p, double peak) {
 
 static void print_generation(const bench_result *r) {
     if (r->cached.name)
-        printf("  generating, with cache     %10.0f tokens/s, %.0f%% of the %.0f that reading the weights once per "
-               "token allows\n",
-               r->cached.tokens_per_second, 100 * r->cached.tokens_per_second / r->cached.bound, r->cached.bound);
+        mg_tell("    ",
+                "  generating, with cache     %10.0f tokens/s, %.0f%% of the %.0f that reading the weights once per "
+                "token allows",
+                r->cached.tokens_per_second, 100 * r->cached.tokens_per_second / r->cached.bound, r->cached.bound);
     else
         printf("  generating, with cache     %10s: the model looks ahead, so a cache would be wrong\n", "-");
     printf("  generating, without        %10.0f tokens/s\n", r->uncached.tokens_per_second);
@@ -106,8 +107,8 @@ static void print_result(const measured *m, const mg_gpt_config *c, int batch) {
     const bench_result *r = &m->result;
     char words[128];
     mg_model_words(c, words, sizeof words);
-    printf("%s%s: batch %d, %s, vocabulary %d; threads %d, %s\n", m->name, m->changed ? CHANGED : "", batch, words,
-           c->vocab_size, mg_threads(), mg_blas_name());
+    mg_tell("    ", "%s%s: batch %d, %s, vocabulary %d; threads %d, %s", m->name, m->changed ? CHANGED : "", batch,
+            words, c->vocab_size, mg_threads(), mg_blas_name());
     printf("  training   %9.3f ms/step  %9.0f tokens/s  %6.1f GFLOP/s useful\n", r->train.seconds * 1e3,
            r->train.tokens_per_second, r->train.flops / r->train.seconds * 1e-9);
     printf("  sgemm peak %6.1f GFLOP/s in this run: training reaches %.1f%% of it\n", r->peak_gflops,
@@ -120,10 +121,8 @@ static void print_result(const measured *m, const mg_gpt_config *c, int batch) {
     putchar('\n');
     fflush(stdout);
     if (share(&r->train, r->peak_gflops) > 1)
-        fputs(
-            "maskgrad bench: training was faster than the best matrix product measured beside it: the machine was too "
-            "busy for the percentage to mean anything\n",
-            stderr);
+        mg_say("bench", "training was faster than the best matrix product measured beside it: the machine was too busy "
+                        "for the percentage to mean anything");
 }
 
 /* ---- CSV ---- */
@@ -228,7 +227,7 @@ static mg_status run_checkpoint(const char *asked, measured *m, mg_error *error)
     status = bench_peak(&m->result, error);
     if (!status) status = bench_generation(checkpoint.gpt, &m->result, error);
     if (!status) {
-        printf("%s; threads %d, %s\n", mg_shown(path).text, mg_threads(), mg_blas_name());
+        mg_tell("    ", "%s; threads %d, %s", path, mg_threads(), mg_blas_name());
         print_generation(&m->result);
     }
     mg_checkpoint_free(&checkpoint);
@@ -245,6 +244,8 @@ static int run_command(int argc, char **argv) {
     const mg_setting *shape = difference(&plain, &options);
     if (own.checkpoint && (own.config || shape))
         mg_usage_error(&line, "--checkpoint has its own model: leave out --%s", own.config ? "config" : shape->name);
+    if (own.checkpoint && own.steps)
+        mg_usage_error(&line, "--checkpoint only measures generation: leave out --steps, the training steps");
     mg_set_threads(options.threads);
 
     measured m[N_CONFIGS];

@@ -5,6 +5,7 @@
 #include "flags.h"
 #include "lab_private.h"
 #include "printable.h"
+#include "say.h"
 #include "utf8.h"
 #include "wrap.h"
 
@@ -82,8 +83,10 @@ static double bits_per_character(const mg_run_record *record, const mg_run_log_r
 static void print_units(const mg_run_record *records, int n, unit found) {
     bool known = true;
     for (int i = 0; i < n; i++) known = known && mg_run_json_characters_per_token(records[i].json) > 0;
-    mg_print_wrapped(stdout, mg_columns(stdout), "", "  ",
-                     "train: the last step's windows; val: mean over the windows of an evaluation; nats per token");
+    mg_print_wrapped(
+        stdout, mg_columns(stdout), "", "  ",
+        "train: the last step's windows; val: mean over the windows of an evaluation; best: the lowest val; nats "
+        "per token");
     if (found == OTHER_TOKENS)
         mg_print_wrapped(
             stdout, mg_columns(stdout), "", "  ",
@@ -95,42 +98,83 @@ static void print_units(const mg_run_record *records, int n, unit found) {
                          "The data differ, so these losses are only comparable as far as the data are.");
 }
 
-static void print_outcomes(const mg_run_record *records, int n, int width) {
-    unit found = unit_of(records, n);
-    printf("%-*s  %-12s  %8s  %8s  %8s  %8s  %8s  %9s%s\n", width, "run", "mask", "steps", "train", "val", "best val",
-           "at step", "seconds", found == OTHER_TOKENS ? "  bits/char" : "");
+/* The widths of a table of outcomes. A row that does not fit the terminal beside its run's name is below it. */
+typedef struct outcome_table {
+    int name, mask;
+    bool bits, below;
+} outcome_table;
+
+enum { NUMBERS = 55, BITS = 11 }; /* columns that the numbers take */
+
+static outcome_table table_of(const mg_run_record *records, int n, int width, bool bits) {
+    outcome_table table = {.name = width, .mask = (int)strlen("causal"), .bits = bits};
     for (int i = 0; i < n; i++) {
-        mg_run_outcome o = mg_run_outcome_of(&records[i].log);
         char mask[128];
         mg_mask_words(&records[i].options.train.model, mask, sizeof mask);
-        print_path("", &records[i], width);
-        printf("  %-12s  %8" PRId64, mask, o.train ? o.train->step + 1 : 0);
-        print_number("%.4f", o.train ? o.train->loss : 0, o.train, 8);
-        print_number("%.4f", o.validation ? o.validation->loss : 0, o.validation, 8);
-        print_number("%.4f", o.best ? o.best->loss : 0, o.best, 8);
-        print_number("%.0f", o.best ? (double)o.best->step : 0, o.best, 8);
-        print_number("%.2f", o.train ? o.train->seconds : 0, o.train, 9);
-        double bits = bits_per_character(&records[i], o.validation);
-        if (found == OTHER_TOKENS) print_number("%.4f", bits, !isnan(bits), 9);
-        putchar('\n');
-        if (records[i].log.gap >= 0)
-            printf("%-*s  its log has no rows before step %" PRId64 "\n", width, "", records[i].log.gap);
-        if (records[i].log.torn) printf("%-*s  its log ends within a row, which is left out\n", width, "");
+        if ((int)strlen(mask) > table.mask) table.mask = (int)strlen(mask);
     }
+    table.below = width + 2 + table.mask + NUMBERS + (bits ? BITS : 0) > mg_columns(stdout);
+    return table;
+}
+
+static void print_heading(const outcome_table *table) {
+    if (table->below)
+        printf("run, mask\n");
+    else
+        printf("%-*s  %-*s", table->name, "run", table->mask, "mask");
+    printf("  %7s  %7s  %7s  %7s  %7s  %8s%s\n", "steps", "train", "val", "best", "at step", "seconds",
+           table->bits ? "  bits/char" : "");
+}
+
+static void print_outcome(const outcome_table *table, const mg_run_record *record) {
+    mg_run_outcome o = mg_run_outcome_of(&record->log);
+    char mask[128];
+    mg_mask_words(&record->options.train.model, mask, sizeof mask);
+    if (table->below)
+        printf("%s, %s\n", mg_shown(record->dir.path).text, mask);
+    else {
+        print_path("", record, table->name);
+        printf("  %-*s", table->mask, mask);
+    }
+    printf("  %7" PRId64, o.train ? o.train->step + 1 : 0);
+    print_number("%.4f", o.train ? o.train->loss : 0, o.train, 7);
+    print_number("%.4f", o.validation ? o.validation->loss : 0, o.validation, 7);
+    print_number("%.4f", o.best ? o.best->loss : 0, o.best, 7);
+    print_number("%.0f", o.best ? (double)o.best->step : 0, o.best, 7);
+    print_number("%.2f", o.train ? o.train->seconds : 0, o.train, 8);
+    double bits = bits_per_character(record, o.validation);
+    if (table->bits) print_number("%.4f", bits, !isnan(bits), 9);
+    putchar('\n');
+    if (record->log.gap >= 0) printf("  its log has no rows before step %" PRId64 "\n", record->log.gap);
+    if (record->log.torn) puts("  its log ends within a row, which is left out");
+}
+
+static void print_outcomes(const mg_run_record *records, int n, int width) {
+    unit found = unit_of(records, n);
+    outcome_table table = table_of(records, n, width, found == OTHER_TOKENS);
+    print_heading(&table);
+    for (int i = 0; i < n; i++) print_outcome(&table, &records[i]);
     print_units(records, n, found);
 }
 
-static void print_differences(const mg_run_record *records, int n, int width) {
+/* "train losses: 20 steps in common, all equal" */
+static void name_difference(const mg_run_log_difference *d, bool validation, char *text, size_t size) {
+    int at = snprintf(text, size, "%s losses: %s in common", validation ? "val  " : "train",
+                      mg_count(d->common, "step").text);
+    if (d->common > 0 && d->first_differs < 0) snprintf(text + at, size - (size_t)at, ", all equal");
+    if (d->first_differs >= 0)
+        snprintf(text + at, size - (size_t)at,
+                 ", the first difference is at step %" PRId64 ", the largest difference is %.4g at step %" PRId64,
+                 d->first_differs, d->largest, d->largest_at);
+}
+
+static void print_differences(const mg_run_record *records, int n) {
     for (int i = 1; i < n; i++)
         for (int validation = 0; validation < 2; validation++) {
             mg_run_log_difference d = mg_run_log_compare(&records[0].log, &records[i].log, validation);
-            print_path("", &records[i], width);
-            printf("  %s losses: %s in common", validation ? "val  " : "train", mg_count(d.common, "step").text);
-            if (d.common > 0 && d.first_differs < 0) printf(", all equal");
-            if (d.first_differs >= 0)
-                printf(", the first difference is at step %" PRId64 ", the largest difference is %.4g at step %" PRId64,
-                       d.first_differs, d.largest, d.largest_at);
-            putchar('\n');
+            char text[512];
+            name_difference(&d, validation, text, sizeof text);
+            mg_tell("    ", "%s  %s", records[i].dir.path, text);
         }
 }
 
@@ -189,7 +233,7 @@ static void print_tables(const mg_run_record *records, int n) {
     int width = widest(records, n);
     print_outcomes(records, n, width);
     printf("\nAgainst %s:\n", mg_shown(records[0].dir.path).text);
-    print_differences(records, n, width);
+    print_differences(records, n);
     print_attention(records, n, width);
     puts("\nSettings that differ:");
     print_settings(records, n, width);

@@ -61,6 +61,7 @@ static void format_split(const void *value, char *text, size_t size) {
 
 #define ROWS_OF evaluate_options
 #include "flag_rows.h"
+#include "say.h"
 
 /* clang-format off */
 static const mg_setting flags[] = {
@@ -114,7 +115,7 @@ static mg_status evaluate_one(mg_gpt *gpt, mg_tape *tape, const mg_corpus *corpu
         mg_evaluation_print(&e, stdout);
     }
     fflush(stdout);
-    if (mg_evaluation_alarm(&e, config, alarm, sizeof alarm)) fprintf(stderr, "maskgrad evaluate: alarm: %s\n", alarm);
+    if (mg_evaluation_alarm(&e, config, alarm, sizeof alarm)) mg_say("evaluate", "alarm: %s", alarm);
     mg_evaluation_free(&e);
     return MG_OK;
 }
@@ -143,11 +144,14 @@ static mg_status evaluate_masks(const mg_checkpoint *checkpoint, const mg_corpus
 static mg_status check_length(const mg_corpus *corpus, mg_split split, ptrdiff_t T, const char *path, mg_error *error) {
     ptrdiff_t n = mg_corpus_tokens(corpus, split);
     if (n > T) return MG_OK;
+    char larger[64] = "";
+    double share = split == MG_TRAIN ? 0 : mg_corpus_least_validation(corpus, T);
+    if (share > 0) snprintf(larger, sizeof larger, " or a larger --validation (at least %g)", share);
     return mg_error_set(error, MG_ERR_INPUT,
                         "the %s split of %s holds %s, but %s reads windows of %td tokens and one more: give a "
                         "longer text%s",
                         split == MG_TRAIN ? "training" : "validation", corpus->name, mg_count(n, "token").text, path, T,
-                        split == MG_TRAIN ? "" : " or a larger --validation");
+                        larger);
 }
 
 enum { USUAL_BATCHES = 200 };
@@ -164,10 +168,10 @@ static evaluate_options bounded(const evaluate_options *o, const mg_gpt *gpt) {
     if (o->eval_iters > 0) return own;
     own.eval_iters = affordable_batches(gpt, o->batch_size);
     if (own.eval_iters < USUAL_BATCHES)
-        fprintf(stderr,
-                "maskgrad evaluate: %d batch%s of %d windows, not %d, because the model is large; --eval-iters N sets "
-                "the number\n",
-                own.eval_iters, own.eval_iters == 1 ? "" : "es", o->batch_size, USUAL_BATCHES);
+        mg_say("evaluate",
+               "%d batch%s of %d windows, not %d, because the model is large; --eval-iters N sets "
+               "the number",
+               own.eval_iters, own.eval_iters == 1 ? "" : "es", o->batch_size, USUAL_BATCHES);
     return own;
 }
 
@@ -175,8 +179,7 @@ static mg_status say_repetition(const mg_corpus *corpus, mg_error *error) {
     double share;
     char text[256];
     mg_status status = mg_corpus_repetition(corpus, &share, error);
-    if (status == MG_OK && mg_repetition_say(share, text, sizeof text))
-        fprintf(stderr, "maskgrad evaluate: %s\n", text);
+    if (status == MG_OK && mg_repetition_say(share, text, sizeof text)) mg_say("evaluate", "%s", text);
     return status;
 }
 
@@ -193,8 +196,7 @@ static mg_status evaluate_file(const char *asked, const mg_data_options *data_op
     if (!checkpoint.tokenizer)
         status = mg_error_set(error, MG_ERR_INPUT, "%s has no tokenizer: it cannot read a text", path);
     if (status == MG_OK) status = mg_corpus_load(&corpus, &data, error);
-    if (status == MG_OK && corpus->warning[0])
-        fprintf(stderr, "maskgrad evaluate: %s\n", mg_shown(corpus->warning).text);
+    if (status == MG_OK && corpus->warning[0]) mg_say("evaluate", "%s", mg_shown(corpus->warning).text);
     if (status == MG_OK && o->split != 0) status = say_repetition(corpus, error);
     if (status == MG_OK)
         status = check_length(corpus, o->split == 0 ? MG_TRAIN : MG_VALIDATION,

@@ -2,6 +2,7 @@
 #include "columns.h"
 #include "heap.h"
 #include "printable.h"
+#include "say.h"
 #include "wrap.h"
 
 #include <argp.h>
@@ -311,13 +312,29 @@ const mg_setting *mg_given_find(const mg_given *given, const mg_setting *rows, c
     return NULL;
 }
 
+const char *mg_given_any(const mg_given *given, const char *names) {
+    const char *word;
+    for (size_t n; (n = next_word(&names, &word)) > 0;)
+        for (int i = 0; i < given->n; i++) {
+            const char *name = given->flag[i].flag->name;
+            if (strlen(name) == n && memcmp(name, word, n) == 0) return name;
+        }
+    return NULL;
+}
+
+void mg_warn_idle(const mg_command_line *line, const mg_given *given, const char *names, const char *why) {
+    const char *name = mg_given_any(given, names);
+    if (name) mg_say(line->name, "--%s changes nothing: %s", name, why);
+}
+
 void mg_usage_error(const mg_command_line *line, const char *format, ...) {
     mg_error error;
     va_list arguments;
     va_start(arguments, format);
     mg_error_vset(&error, MG_ERR_INPUT, format, arguments);
     va_end(arguments);
-    fprintf(stderr, "maskgrad %s: %s\nTry `maskgrad %s --help'.\n", line->name, error.message, line->name);
+    mg_say(line->name, "%s", error.message);
+    fprintf(stderr, "Try `maskgrad %s --help'.\n", line->name);
     exit(mg_exit_status(MG_ERR_INPUT));
 }
 
@@ -328,6 +345,6 @@ int mg_exit_status(mg_status status) {
 int mg_command_end(const mg_command_line *line, mg_status status, const mg_error *error) {
     if (status == MG_OK) return 0;
     fflush(stdout);
-    fprintf(stderr, "maskgrad %s: %s\n", line->name, error->message);
+    mg_say(line->name, "%s", error->message);
     return mg_exit_status(status);
 }

@@ -44,6 +44,11 @@ void mg_given_apply(const mg_given *given, const mg_flag_table *tables);
  * --mask and --lookahead do. NULL: none was. */
 const mg_setting *mg_given_find(const mg_given *given, const mg_setting *rows, const mg_setting *row);
 
+/* The first of the flags, whose names are separated by spaces, that was given; NULL: none was. */
+const char *mg_given_any(const mg_given *given, const char *names);
+/* Warn, in one sentence, if one of the flags was given though it cannot act in this run. */
+void mg_warn_idle(const mg_command_line *line, const mg_given *given, const char *names, const char *why);
+
 /* A usage error that only the command can see: one sentence on stderr, and the program ends with status 2. */
 MG_NORETURN void mg_usage_error(const mg_command_line *line, const char *format, ...) MG_PRINTF(2, 3);
 

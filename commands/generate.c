@@ -8,6 +8,7 @@
 #include "options.h"
 #include "parallel.h"
 #include "printable.h"
+#include "say.h"
 #include "speculator.h"
 #include "utf8.h"
 
@@ -180,10 +181,9 @@ static mg_status check_draft(const generate_options *o, const mg_checkpoint *che
 
 static void tell_speed(const mg_speculator *speculator) {
     mg_speculation c = mg_speculator_counts(speculator);
-    fprintf(stderr,
-            "maskgrad generate: %.2f tokens per pass of the model; %.0f%% of %" PRId64 " drafted tokens stayed\n",
-            (double)(c.passes + c.accepted) / (double)c.passes,
-            c.drafted ? 100 * (double)c.accepted / (double)c.drafted : 0, c.drafted);
+    mg_say("generate", "%.2f tokens per pass of the model; %.0f%% of %" PRId64 " drafted tokens stayed",
+           (double)(c.passes + c.accepted) / (double)c.passes,
+           c.drafted ? 100 * (double)c.accepted / (double)c.drafted : 0, c.drafted);
 }
 
 static mg_status choose_cache(bool *cache, const generate_options *o, const mg_gpt_config *config, mg_error *error) {
@@ -196,10 +196,10 @@ static mg_status choose_cache(bool *cache, const generate_options *o, const mg_g
                             "--kv-cache cannot be used: this model was trained with mask '%s', so every new token "
                             "changes the keys and values of the earlier ones, so a cache would be wrong",
                             mask);
-    fprintf(stderr,
-            "maskgrad generate: this model was trained with mask '%s' and learned to read what it should predict; it "
-            "runs without a KV cache, which would give wrong results\n",
-            mask);
+    mg_say("generate",
+           "this model was trained with mask '%s' and learned to read what it should predict; it "
+           "runs without a KV cache, which would give wrong results",
+           mask);
     return MG_OK;
 }
 
@@ -232,10 +232,10 @@ static mg_status generate(const generate_options *o, const mg_checkpoint *checkp
     if (status == MG_OK && draft) status = check_draft(o, checkpoint, draft, error);
     if (status == MG_OK) status = read_prompt(&start, o, checkpoint, error);
     if (status == MG_OK && start.n > (size_t)config->block_size)
-        fprintf(stderr,
-                "maskgrad generate: the prompt has %zu tokens, but the context is %s: the start of the prompt is "
-                "left out\n",
-                start.n, mg_count(config->block_size, "token").text);
+        mg_say("generate",
+               "the prompt has %zu tokens, but the context is %s: the start of the prompt is "
+               "left out",
+               start.n, mg_count(config->block_size, "token").text);
     if (status == MG_OK)
         status = set_up(&w, o, checkpoint, draft, has_text ? mg_tokenizer_size(tokenizer) : INT_MAX, &start, error);
     for (int sample = 0; sample < o->n_samples && status == MG_OK && !ferror(stdout); sample++)
@@ -258,11 +258,16 @@ static int run_command(int argc, char **argv) {
         .n_tokens = 200, .n_samples = 1, .n_draft = 4, .sampler = {.temperature = 0.8, .top_p = 1}, .seed = 1337};
     const mg_flag_table tables[] = {{flags, &options}, {NULL, NULL}};
     const char *asked;
-    mg_flags_parse(&line, tables, argc, argv, &asked, NULL);
+    mg_given given;
+    mg_flags_parse(&line, tables, argc, argv, &asked, &given);
     if (options.prompt && options.ids) mg_usage_error(&line, "--prompt and --ids are two prompts: give one");
     if (options.cache && options.no_cache) mg_usage_error(&line, "--kv-cache and --no-kv-cache contradict each other");
     if (options.draft && options.no_cache)
         mg_usage_error(&line, "--draft works with KV caches: it cannot be combined with --no-kv-cache");
+    if (!options.draft) mg_warn_idle(&line, &given, "draft-tokens", "no model drafts without --draft CHECKPOINT");
+    if (options.sampler.temperature == 0)
+        mg_warn_idle(&line, &given, "top-k top-p seed num-samples",
+                     "--temperature 0 always takes the most likely token");
     mg_set_threads(options.threads);
 
     mg_error error;

@@ -1,4 +1,5 @@
 /* The command `import`. */
+#include "columns.h"
 #include "commands.h"
 #include "flags.h"
 #include "gpt2_import.h"
@@ -15,6 +16,8 @@ typedef struct import_options {
 
 #define ROWS_OF import_options
 #include "flag_rows.h"
+#include "say.h"
+#include "wrap.h"
 
 /* clang-format off */
 static const mg_setting flags[] = {
@@ -40,6 +43,19 @@ typedef struct listing {
     int matched, skipped, missing;
 } listing;
 
+/* One line per tensor, which programs may read. */
+static void print_fate(const char *fate, const char *format, ...) MG_PRINTF(2, 3);
+static void print_fate(const char *fate, const char *format, ...) {
+    mg_error text;
+    char first[16];
+    va_list arguments;
+    va_start(arguments, format);
+    mg_error_vset(&text, MG_OK, format, arguments);
+    va_end(arguments);
+    snprintf(first, sizeof first, "%s  ", fate);
+    mg_print_record(stdout, first, "         ", text.message);
+}
+
 static void list(const mg_import_event *event, void *user) {
     listing *l = user;
     const mg_param_spec *parameter = event->parameter;
@@ -48,41 +64,42 @@ static void list(const mg_import_event *event, void *user) {
     case MG_IMPORT_MATCHED:
         l->matched++;
         if (l->every_tensor)
-            printf("matched  %-24s %-14s %-4s from %s\n", parameter->name,
-                   mg_dims(parameter->ndim, parameter->dim).text, mg_shown(weight->type).text,
-                   mg_shown(weight->name).text);
+            print_fate("matched", "%-24s %-14s %-4s from %s", parameter->name,
+                       mg_dims(parameter->ndim, parameter->dim).text, weight->type, weight->name);
         return;
     case MG_IMPORT_SKIPPED:
         l->skipped++;
         if (l->every_tensor)
-            printf("skipped  %s %s: %s\n", mg_shown(weight->name).text, mg_weight_shape(weight).text,
-                   mg_shown(event->text).text);
+            print_fate("skipped", "%s %s: %s", weight->name, mg_weight_shape(weight).text, event->text);
         return;
     case MG_IMPORT_MISSING:
         l->missing++;
         if (l->every_tensor)
-            printf("missing  %-24s %s\n", parameter->name, mg_dims(parameter->ndim, parameter->dim).text);
+            print_fate("missing", "%-24s %s", parameter->name, mg_dims(parameter->ndim, parameter->dim).text);
         return;
-    case MG_IMPORT_NOTICE: fprintf(stderr, "maskgrad import: %s\n", mg_shown(event->text).text); return;
+    case MG_IMPORT_NOTICE: mg_say("import", "%s", mg_shown(event->text).text); return;
     }
 }
 
 static void print_model(const mg_checkpoint *c, const listing *l) {
     const mg_gpt_config *config = mg_gpt_get_config(c->gpt);
     printf("tensors      %d matched, %d skipped, %d missing\n", l->matched, l->skipped, l->missing);
-    printf("model        %s, %s, width %d, context %d, vocabulary %d: %td parameters\n",
-           mg_count(config->n_layer, "layer").text, mg_count(config->n_head, "head").text, config->n_embd,
-           config->block_size, config->vocab_size, mg_params_count(mg_gpt_params(c->gpt)));
+    mg_tell("             ", "model        %s, %s, width %d, context %d, vocabulary %d: %td parameters",
+            mg_count(config->n_layer, "layer").text, mg_count(config->n_head, "head").text, config->n_embd,
+            config->block_size, config->vocab_size, mg_params_count(mg_gpt_params(c->gpt)));
     printf("tokenizer    %s, %s\n", mg_tokenizer_kind_name(mg_tokenizer_get_kind(c->tokenizer)),
            mg_count(mg_tokenizer_size(c->tokenizer), "token").text);
 }
 
 static void print_fingerprint(const mg_fingerprint *f) {
-    printf("fingerprint  %016" PRIx64 ": logits of --ids ", f->hash);
-    for (int i = 0; i < f->n_ids; i++) printf("%s%d", i ? "," : "", f->ids[i]);
-    printf(", after the last ");
-    for (int i = 0; i < f->n_logits; i++) printf("%s%.5g", i ? ", " : "", f->logits[i]);
-    puts(", ...");
+    char ids[256] = "", logits[256] = "";
+    for (int i = 0, n = 0; i < f->n_ids && n < (int)sizeof ids; i++)
+        n += snprintf(ids + n, sizeof ids - (size_t)n, "%s%d", i ? "," : "", f->ids[i]);
+    for (int i = 0, n = 0; i < f->n_logits && n < (int)sizeof logits; i++)
+        n += snprintf(logits + n, sizeof logits - (size_t)n, "%s%.5g", i ? ", " : "", f->logits[i]);
+    char text[640];
+    snprintf(text, sizeof text, "%016" PRIx64 ": logits of --ids %s, after the last %s, ...", f->hash, ids, logits);
+    mg_print_wrapped(stdout, mg_columns(stdout), "fingerprint  ", "             ", text);
 }
 
 static mg_status import(const import_options *o, mg_error *error) {
@@ -106,6 +123,8 @@ static int run_command(int argc, char **argv) {
     import_options options = {0};
     const mg_flag_table tables[] = {{flags, &options}, {NULL, NULL}};
     mg_flags_parse(&line, tables, argc, argv, &options.folder, NULL);
+    if (options.out && options.dry_run)
+        mg_usage_error(&line, "--dry-run writes nothing, and --out FILE is where to write: give one");
     mg_error error;
     /* In the order of the command line: a missing folder is reported before a missing --out. */
     if (!options.out && !options.dry_run && access(options.folder, F_OK) == 0)

@@ -26,7 +26,8 @@ static const mg_command_line line = {
     .min_arguments = 1,
     .max_arguments = 1,
     .doc = "Show the contents of a checkpoint: the model, its training mask, its parameters, how far training "
-           "got, and its tokenizer. CHECKPOINT is a file or a run folder. Nothing is changed.",
+           "got, and its tokenizer. CHECKPOINT is a file or a run folder. Nothing is changed. A parameter with NaN or "
+           "infinity in it is named, with exit status 1.",
 };
 
 static void name_span(char *text, size_t size, int lookahead) {
@@ -74,6 +75,26 @@ mg_parameter_summary mg_parameter_summarise(const mg_param *parameter) {
     return summary;
 }
 
+static bool all_finite(const mg_real *x, ptrdiff_t n) {
+    while (n > 0 && isfinite(x[n - 1])) n--;
+    return n == 0;
+}
+
+/* What is shown is not silently sound: a model that holds NaN computes nothing. */
+static mg_status check_numbers(const mg_inspection *inspection, mg_error *error) {
+    const mg_checkpoint *c = &inspection->checkpoint;
+    const mg_param *first = mg_params_find_not_finite(mg_gpt_params(c->gpt));
+    if (first)
+        return mg_error_set(error, MG_ERR_FORMAT,
+                            "%s holds NaN or infinity, first in the parameter '%s': the run that saved it diverged, or "
+                            "the file was changed since",
+                            inspection->path, first->name);
+    if (c->adamw && !(all_finite(c->adamw->m, c->adamw->size) && all_finite(c->adamw->v, c->adamw->size)))
+        return mg_error_set(error, MG_ERR_FORMAT, "%s holds NaN or infinity in its optimizer's state",
+                            inspection->path);
+    return MG_OK;
+}
+
 static mg_status inspect(const char *path, const inspect_options *o, mg_error *error) {
     mg_inspection inspection = {.path = path, .verified = o->verify};
     mg_status status = mg_checkpoint_describe(path, &inspection.info, error);
@@ -83,6 +104,7 @@ static mg_status inspect(const char *path, const inspect_options *o, mg_error *e
         status = mg_inspect_print_json(&inspection, error);
     else
         mg_inspect_print(&inspection);
+    if (status == MG_OK) status = check_numbers(&inspection, error);
     mg_checkpoint_free(&inspection.checkpoint);
     return status;
 }

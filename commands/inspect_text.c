@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LABEL = 20 };
+enum { LABEL = 20, NARROW = 40 };
 
 /* "1,234,567" */
 typedef struct number_text {
@@ -29,12 +29,21 @@ static number_text grouped(int64_t n) {
     return number;
 }
 
-/* "  label             text", broken between words. */
+/* "  label             text", broken between words; on a narrow terminal the text is below. */
 static void print_wrapped(const char *label, const char *text) {
+    if (mg_columns(stdout) < NARROW) {
+        printf("  %s\n", label);
+        mg_print_wrapped(stdout, mg_columns(stdout), "    ", "    ", text);
+        return;
+    }
     char first[64], indent[64];
     snprintf(first, sizeof first, "  %-*s", LABEL, label);
     snprintf(indent, sizeof indent, "  %-*s", LABEL, "");
     mg_print_wrapped(stdout, mg_columns(stdout), first, indent, text);
+}
+
+static void print_number(const char *label, int64_t number) {
+    print_wrapped(label, grouped(number).text);
 }
 
 static void print_field(const mg_field *field, const void *from) {
@@ -81,8 +90,7 @@ static void print_parameters(mg_gpt *gpt) {
         char norm[32];
         snprintf(norm, sizeof norm, "%.6g", summary.norm);
         print_row(p->name, mg_shape(&p->tensor).text, grouped(mg_size(&p->tensor)).text, norm);
-        if (summary.not_finite)
-            printf("    %s of them are NaN or infinite: training diverged\n", grouped(summary.not_finite).text);
+        if (summary.not_finite) printf("    %s of them are NaN or infinite\n", grouped(summary.not_finite).text);
     }
     printf("  %-*s %15s\n", mg_columns(stdout) == LAB_COLUMNS ? 45 : 14, "total",
            grouped(mg_params_count(params)).text);
@@ -106,8 +114,8 @@ static void print_tokenizer(const mg_tokenizer *tokenizer) {
         puts("  none");
         return;
     }
-    printf("  %-*s%s\n", LABEL, "kind", mg_tokenizer_kind_name(mg_tokenizer_get_kind(tokenizer)));
-    printf("  %-*s%s\n", LABEL, "tokens", grouped(mg_tokenizer_size(tokenizer)).text);
+    print_wrapped("kind", mg_tokenizer_kind_name(mg_tokenizer_get_kind(tokenizer)));
+    print_number("tokens", mg_tokenizer_size(tokenizer));
     if (mg_tokenizer_get_kind(tokenizer) != MG_TOKENIZER_NONE) print_tokens(tokenizer);
 }
 
@@ -126,8 +134,8 @@ void mg_inspect_print(mg_inspection *inspection) {
     const mg_checkpoint_info *info = &inspection->info;
     printf("%s\n", mg_shown(inspection->path).text);
     print_wrapped("written by", mg_shown(info->creator).text);
-    printf("  %-*s%d\n  %-*s%s\n", LABEL, "format version", info->format_version, LABEL, "bytes",
-           grouped(info->bytes).text);
+    print_number("format version", info->format_version);
+    print_number("bytes", info->bytes);
     print_wrapped("mask", mg_mask_in_words(&info->config).text);
     print_fields("Configuration", mg_config_fields, &info->config);
     print_parameters(inspection->checkpoint.gpt);

@@ -9,6 +9,7 @@
 #include "parallel.h"
 #include "printable.h"
 #include "run_dir.h"
+#include "say.h"
 #include "wrap.h"
 
 #include <errno.h>
@@ -237,13 +238,18 @@ static int worse(int a, int b) {
         if (a == from_bad[i] || b == from_bad[i]) return from_bad[i];
 }
 
+static bool takes_prompt(const lab_row *row, const frame_options *asked) {
+    bool needs_checkpoint = (row->takes & LAB_PROMPTS_CHECKPOINT) == LAB_PROMPTS_CHECKPOINT;
+    return (row->takes & LAB_TAKES_PROMPT) && (asked->checkpoint || !needs_checkpoint);
+}
+
 /* argv[0] is the lab's name. */
 static lab_outcome run_lab(const lab_row *row, int argc, char **argv) {
     lab_outcome outcome = {.row = row, .verdict = LAB_FAIL, .exit_status = 1};
     mg_error error;
     mg_lab *lab = lab_new(row, &error);
     if (!lab) {
-        fprintf(stderr, "maskgrad lab %s: %s\n", row->name, error.message);
+        mg_say("lab", "%s: %s", row->name, error.message);
         return outcome;
     }
     const mg_command_line line = {.name = lab_format(lab, "lab %s", row->name), .doc = row->question};
@@ -259,6 +265,8 @@ static lab_outcome run_lab(const lab_row *row, int argc, char **argv) {
         mg_given_apply(&given, tables);
     }
     if (own) take_over(lab, row, own, &asked);
+    if (asked.prompt && !takes_prompt(row, &asked))
+        mg_usage_error(&line, "--prompt needs a model of your own: give --checkpoint FILE too, or leave --prompt out");
     if (asked.out_dir && !*asked.out_dir) mg_usage_error(&line, "--out-dir is empty: name a folder");
     lab->command = command_text(lab, row->name, argc, argv);
     set_up(lab, &asked, asked.out_dir ? asked.out_dir : lab_format(lab, "runs/lab-%s", row->name), own);
@@ -287,7 +295,7 @@ static int words_for(mg_lab *memory, const lab_row *row, const frame_options *as
     if (asked->data && (row->takes & LAB_TAKES_DATA)) words[n++] = lab_format(memory, "--data=%s", asked->data);
     if (asked->checkpoint && (row->takes & LAB_TAKES_CHECKPOINT))
         words[n++] = lab_format(memory, "--checkpoint=%s", asked->checkpoint);
-    if (asked->prompt && (row->takes & LAB_TAKES_PROMPT)) words[n++] = lab_format(memory, "--prompt=%s", asked->prompt);
+    if (asked->prompt && takes_prompt(row, asked)) words[n++] = lab_format(memory, "--prompt=%s", asked->prompt);
     words[n] = NULL;
     return n;
 }

@@ -9,6 +9,7 @@
 #include "progress.h"
 #include "repetition.h"
 #include "run.h"
+#include "say.h"
 #include "utf8.h"
 
 #include <inttypes.h>
@@ -50,10 +51,10 @@ static void apply(const mg_given *given, mg_run_options *options) {
 
 static mg_status name_folder(mg_run *run, const mg_run_options *asked, mg_error *error) {
     char path[4096];
-    if (!asked->out_dir && !asked->data.path)
+    if (!asked->out_dir && !asked->name && !asked->data.path)
         mg_usage_error(&line, "%s",
                        strcmp(asked->init_from, "resume") == 0
-                           ? "--resume needs --out-dir, the folder of the run to continue"
+                           ? "--resume needs --out-dir or --name, the run to continue"
                            : "--data FILE is missing: a text, a CSV or a grammar to train on");
     if (asked->out_dir && !asked->out_dir[0]) mg_usage_error(&line, "--out-dir is empty: name a folder");
     if (asked->out_dir)
@@ -123,13 +124,12 @@ static mg_status resume_trainer(mg_run *run, const start *from, mg_error *error)
                             run->options.data.path, run->dir.path, run->corpus->hash, hash);
     char machine[512];
     if (mg_run_json_other_machine(from->stored, machine, sizeof machine))
-        fprintf(stderr,
-                "maskgrad train: warning: this machine's results differ in their last bits from those where the run "
-                "began: %s\n",
-                machine);
+        mg_say("train",
+               "warning: this machine's results differ in their last bits from those where the run "
+               "began: %s",
+               machine);
     if (!from->has_weights) {
-        fprintf(stderr, "maskgrad train: no checkpoint was saved in %s yet: the run begins at step 0\n",
-                mg_shown(run->dir.path).text);
+        mg_say("train", "no checkpoint was saved in %s yet: the run begins at step 0", mg_shown(run->dir.path).text);
         return MG_OK;
     }
     mg_status status = mg_trainer_restore(run->trainer, &from->weights, error);
@@ -138,8 +138,7 @@ static mg_status resume_trainer(mg_run *run, const start *from, mg_error *error)
     if (run->saved_step > run->options.train.max_iters)
         return mg_error_set(error, MG_ERR_INPUT, "--max-iters %" PRId64 ": the run in %s has done %s already",
                             run->options.train.max_iters, run->dir.path, mg_count(run->saved_step, "step").text);
-    fprintf(stderr, "maskgrad train: continuing at step %" PRId64 " of %" PRId64 "\n", run->saved_step,
-            run->options.train.max_iters);
+    mg_say("train", "continuing at step %" PRId64 " of %" PRId64, run->saved_step, run->options.train.max_iters);
     return MG_OK;
 }
 
@@ -214,13 +213,18 @@ static mg_status settings(mg_run *run, start *from, const mg_given *given, mg_er
     from->resume = strcmp(asked.init_from, "resume") == 0;
     if (from->resume && asked.force)
         mg_usage_error(&line, "--resume continues a run and --force replaces it: give one");
+    if (asked.out_dir) mg_warn_idle(&line, given, "name", "it names a folder in runs/, and --out-dir names another");
     mg_status status = check_texts(&asked, error);
     if (status == MG_OK) status = name_folder(run, &asked, error);
     if (status != MG_OK) return status;
     if (from->resume) return resume_settings(run, from, given, error);
     if (!asked.data.path) mg_usage_error(&line, "--data FILE is missing: a text, a CSV or a grammar to train on");
     status = refuse_overwriting(run, error);
-    if (status == MG_OK && strcmp(asked.init_from, "scratch") != 0) status = weights_settings(run, from, given, error);
+    bool from_file = strcmp(asked.init_from, "scratch") != 0;
+    if (status == MG_OK && from_file) {
+        mg_warn_idle(&line, given, "init-std attn-init-std", "the initial weights are those of --init-from");
+        status = weights_settings(run, from, given, error);
+    }
     mg_run_options_resolve(&run->options);
     return status;
 }
@@ -232,44 +236,43 @@ static void warn_about_schedule(const mg_run *run) {
     int64_t done = mg_trainer_steps_done(run->trainer);
     if (done == o->max_iters) return;
     if (s->warmup_iters >= o->max_iters)
-        fprintf(stderr,
-                "maskgrad train: the learning rate never reaches --lr %g: --warmup-iters is %" PRId64
-                ", and the run has %s\n",
-                s->lr, s->warmup_iters, mg_count(o->max_iters, "step").text);
+        mg_say("train", "the learning rate never reaches --lr %g: --warmup-iters is %" PRId64 ", and the run has %s",
+               s->lr, s->warmup_iters, mg_count(o->max_iters, "step").text);
     else if (s->min_lr == s->lr || s->decay_iters >= o->max_iters)
         return;
     else if (s->decay_iters <= s->warmup_iters)
-        fprintf(
-            stderr,
-            "maskgrad train: the learning rate drops to --min-lr %g right after the warm-up: --lr-decay-iters %" PRId64
-            " is not above --warmup-iters %" PRId64 "\n",
-            s->min_lr, s->decay_iters, s->warmup_iters);
+        mg_say("train",
+               "the learning rate drops to --min-lr %g right after the warm-up: --lr-decay-iters %" PRId64
+               " is not above --warmup-iters %" PRId64,
+               s->min_lr, s->decay_iters, s->warmup_iters);
     else if (done >= s->decay_iters)
-        fprintf(stderr,
-                "maskgrad train: all %s from here run at --min-lr %g: --lr-decay-iters is %" PRId64
-                ", and a resumed run cannot change it\n",
-                mg_count(o->max_iters - done, "step").text, s->min_lr, s->decay_iters);
+        mg_say("train",
+               "all %s from here run at --min-lr %g: --lr-decay-iters is %" PRId64
+               ", and a resumed run cannot change it",
+               mg_count(o->max_iters - done, "step").text, s->min_lr, s->decay_iters);
     else
-        fprintf(stderr,
-                "maskgrad train: from step %" PRId64
-                " on, the learning rate stays at --min-lr %g: --lr-decay-iters is below --max-iters %" PRId64 "\n",
-                s->decay_iters, s->min_lr, o->max_iters);
+        mg_say("train",
+               "from step %" PRId64
+               " on, the learning rate stays at --min-lr %g: --lr-decay-iters is below --max-iters %" PRId64,
+               s->decay_iters, s->min_lr, o->max_iters);
 }
 
 static void say_what(const mg_run *run) {
     const mg_train_options *o = mg_trainer_options(run->trainer);
     char mask[128];
     mg_mask_words(&o->model, mask, sizeof mask);
-    fprintf(stderr, "%s: %td tokens, vocabulary %d; model: %td parameters, mask %s; seed %" PRIu64 ", %s, %s\n",
-            mg_shown(run->corpus->name).text, run->corpus->n, o->model.vocab_size,
-            mg_params_count(mg_gpt_params(mg_trainer_model(run->trainer))), mask, o->seed,
-            mg_count(mg_threads(), "thread").text, mg_blas_name());
-    if (run->corpus->warning[0]) fprintf(stderr, "maskgrad train: %s\n", mg_shown(run->corpus->warning).text);
+    char text[1024];
+    snprintf(text, sizeof text, "%td tokens, vocabulary %d; model: %td parameters, mask %s; seed %" PRIu64 ", %s, %s",
+             run->corpus->n, o->model.vocab_size, mg_params_count(mg_gpt_params(mg_trainer_model(run->trainer))), mask,
+             o->seed, mg_count(mg_threads(), "thread").text, mg_blas_name());
+    char name[1100];
+    snprintf(name, sizeof name, "%s: ", mg_shown(run->corpus->name).text);
+    mg_print_record(stderr, name, "    ", text);
+    if (run->corpus->warning[0]) mg_say("train", "%s", mg_shown(run->corpus->warning).text);
     warn_about_schedule(run);
     double share;
-    char text[256];
     if (mg_corpus_repetition(run->corpus, &share, NULL) == MG_OK && mg_repetition_say(share, text, sizeof text))
-        fprintf(stderr, "maskgrad train: %s\n", text);
+        mg_say("train", "%s", text);
 }
 
 /* A resumed run's data has its path in run.json, which may be another one from here. */
@@ -314,7 +317,7 @@ static bool stop_asked(void *user) {
 static void show_warning(const mg_run *run, const char *sentence, void *progress) {
     (void)run;
     (void)progress;
-    fprintf(stderr, "maskgrad train: %s\n", mg_shown(sentence).text);
+    mg_say("train", "%s", mg_shown(sentence).text);
 }
 
 static void show_step(const mg_run *run, const mg_step *step, void *progress) {
@@ -329,8 +332,8 @@ static void show_step(const mg_run *run, const mg_step *step, void *progress) {
 static void show_alarm(const mg_run *run, const mg_alarm_reading *reading, void *progress) {
     char text[1024];
     mg_progress_clear(progress);
-    fprintf(stderr, "maskgrad train: alarm at step %" PRId64 ": %s\n", reading->raised_at,
-            mg_alarm_say(reading, &mg_trainer_options(run->trainer)->model, text, sizeof text));
+    mg_say("train", "alarm at step %" PRId64 ": %s", reading->raised_at,
+           mg_alarm_say(reading, &mg_trainer_options(run->trainer)->model, text, sizeof text));
 }
 
 static void show_evaluating(const mg_run *run, int64_t step, void *progress) {
@@ -352,13 +355,11 @@ static int64_t tokens_per_step(const mg_run *run) {
 }
 
 static void print_loss(const mg_evaluation *e) {
-    if (!isfinite(e->floor)) {
-        printf("val loss %.4f, mean over %s\n", e->loss, mg_count(e->n_windows, "window").text);
-        return;
-    }
+    printf("val loss %.4f, mean over %s\n", e->loss, mg_count(e->n_windows, "window").text);
+    if (!isfinite(e->floor)) return;
     double gap = e->loss - e->floor;
-    printf("val loss %.4f, mean over %s\n%.4f %s the floor of %.4f, the best possible without seeing the future\n",
-           e->loss, mg_count(e->n_windows, "window").text, fabs(gap), gap < 0 ? "below" : "above", e->floor);
+    mg_tell("    ", "%.4f %s the floor of %.4f, the best possible without seeing the future", fabs(gap),
+            gap < 0 ? "below" : "above", e->floor);
 }
 
 static void print_summary(const mg_run *run, const mg_evaluation *e, const mg_grammar_score *score) {
@@ -393,7 +394,7 @@ static void warn(const mg_run *run, const mg_evaluation *e) {
     const mg_gpt_config *config = &mg_trainer_options(run->trainer)->model;
     char alarm[512];
     if (e->loss > log(config->vocab_size) && !has_learned(run)) return;
-    if (mg_evaluation_alarm(e, config, alarm, sizeof alarm)) fprintf(stderr, "maskgrad train: alarm: %s\n", alarm);
+    if (mg_evaluation_alarm(e, config, alarm, sizeof alarm)) mg_say("train", "alarm: %s", alarm);
 }
 
 /* ---- All of it ---- */
@@ -413,8 +414,8 @@ static mg_status train(mg_run *run, bool *stopped, mg_error *error) {
     mg_status status = mg_run_train(run, stopped, error);
     mg_progress_clear(&progress);
     if (status != MG_OK && run->saved_step >= 0)
-        fprintf(stderr, "maskgrad train: the checkpoint of step %" PRId64 " is kept in %s\n", run->saved_step,
-                mg_shown(run->dir.checkpoint).text);
+        mg_say("train", "the checkpoint of step %" PRId64 " is kept in %s", run->saved_step,
+               mg_shown(run->dir.checkpoint).text);
     return status;
 }
 
@@ -446,10 +447,9 @@ static int run_command(int argc, char **argv) {
     if (status == MG_OK) status = train(&run, &stopped, &error);
     if (status == MG_OK && !stopped) status = finish(&run, &stopped, &error);
     if (status == MG_OK && stopped)
-        fprintf(stderr,
-                "maskgrad train: %sstopped at step %" PRId64 ", saved in %s; continue with --resume --out-dir %s\n",
-                mg_interrupt_by_reader() ? "the reader of the output is gone: " : "",
-                mg_trainer_steps_done(run.trainer), mg_shown(run.dir.checkpoint).text, mg_shown(run.dir.path).text);
+        mg_say("train", "%sstopped at step %" PRId64 ", saved in %s; continue with --resume --out-dir %s",
+               mg_interrupt_by_reader() ? "the reader of the output is gone: " : "", mg_trainer_steps_done(run.trainer),
+               mg_shown(run.dir.checkpoint).text, mg_shown(run.dir.path).text);
     mg_run_free(&run);
     mg_run_json_free(from.stored);
     return status == MG_OK && stopped ? 130 : mg_command_end(&line, status, &error);

@@ -8,6 +8,7 @@
 /* Which of the options that several labs share this one takes; the others are refused. --out-dir, --seed, --quick and
  * --threads are everybody's. */
 enum { LAB_TAKES_DATA = 1, LAB_TAKES_CHECKPOINT = 2, LAB_TAKES_PROMPT = 4 };
+enum { LAB_PROMPTS_CHECKPOINT = LAB_TAKES_PROMPT | 8 }; /* a prompt only for a model of the user's own */
 
 /* A lab's own options: tables of settings about one struct, which the lab reads at lab_asked(lab)->own. They may be the
  * tables of a training run (options.h) about a mg_run_options; where such a table has a flag of the frame's, --seed or

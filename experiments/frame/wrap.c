@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+enum { LEAST_ROOM = 16 }; /* columns: words stay whole where the terminal is narrower than what is before them */
+
 int mg_text_columns(const char *text) {
     int width = 0, columns;
     while (*text) {
@@ -31,7 +33,8 @@ size_t mg_line_fitting(const char *text, int columns) {
 void mg_print_wrapped(FILE *out, int columns, const char *first, const char *indent, const char *text) {
     const char *before = first;
     do {
-        size_t n = mg_line_fitting(text, columns - mg_text_columns(before));
+        int room = columns - mg_text_columns(before);
+        size_t n = mg_line_fitting(text, room < LEAST_ROOM ? LEAST_ROOM : room);
         size_t label = strlen(before);
         while (n == 0 && label > 0 && before[label - 1] == ' ') label--;
         fprintf(out, "%.*s%.*s\n", (int)label, before, (int)n, text);

@@ -26,6 +26,11 @@ static mg_status load(mg_lab *lab, mg_run_options *run, int least, lab_subject *
     const char *path = lab_asked(lab)->checkpoint;
     if (s->tokenizer && mg_tokenizer_get_kind(s->tokenizer) == MG_TOKENIZER_NONE) s->tokenizer = NULL;
     s->n_ids = s->tokenizer ? mg_tokenizer_size(s->tokenizer) : config->vocab_size;
+    if (!lab_asked(lab)->data && (run->data.tokens || run->data.column || run->data.merges))
+        return mg_error_set(error, MG_ERR_INPUT, "--%s is about the data: give --data FILE too",
+                            run->data.tokens   ? "tokens"
+                            : run->data.column ? "column"
+                                               : "merges");
     if (!lab_asked(lab)->data) return MG_OK;
     if (!s->tokenizer)
         return mg_error_set(error, MG_ERR_INPUT,

@@ -86,4 +86,19 @@ says '"lookahead": -1'
 says '"parameter_count": 284'
 says '"data_hash": "fedcba9876543210"'
 
+# Numbers that are none do not pass in silence.
+cp -r "$source/tests/data/gpt2-like/plain" "$folder/gpt2"
+chmod -R u+w "$folder/gpt2"
+for bits in '\0\0\300\177' '\0\0\200\377'; do # NaN, -inf: the last number of ln_f.bias
+    printf "$bits" | dd of="$folder/gpt2/model.safetensors" bs=1 seek=$(($(stat -c %s "$folder/gpt2/model.safetensors") - 4)) \
+        conv=notrunc status=none
+    "$program" import --allow-nan "$folder/gpt2" --out "$folder/nan.h5" >/dev/null 2>&1 || fail 'import --allow-nan'
+    for flags in '' --json --verify; do
+        run 1 $flags "$folder/nan.h5"
+        complains "nan.h5 holds NaN or infinity, first in the parameter 'ln_f.bias'"
+        says ln_f.bias
+    done
+done
+rm -r "$folder/gpt2" "$folder/nan.h5"
+
 exit $((failures > 0))

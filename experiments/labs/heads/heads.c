@@ -442,9 +442,6 @@ static mg_status write_own_text(mg_lab *lab, mg_error *error) {
 
 mg_status lab_heads(mg_lab *lab, mg_error *error) {
     tell(lab);
-    if (lab_asked(lab)->prompt && !lab_asked(lab)->checkpoint)
-        return mg_error_set(error, MG_ERR_INPUT,
-                            "--prompt needs a model of your own: give --checkpoint FILE too, or leave --prompt out");
     mg_train_options shape = mg_train_defaults();
     shape.model.n_head = 2;
     shape.schedule.lr = 3e-3;
