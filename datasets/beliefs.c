@@ -67,11 +67,21 @@ static mg_status expand(const mg_grammar *g, ptrdiff_t from, mg_beliefs *b, inde
     return MG_OK;
 }
 
-static mg_status enumerate(const mg_grammar *g, ptrdiff_t depth, mg_beliefs *b, index *known, bool *is_complete,
-                           mg_error *error) {
-    int id;
-    mg_status status = number_of(g, g->stationary, b, known, &id, error);
-    ptrdiff_t level = 0, level_end = 1;
+/* Where the observer starts. */
+typedef struct origin {
+    ptrdiff_t n;
+    const double *belief; /* n rows of n_states */
+    int *number;          /* n: which beliefs they are */
+} origin;
+
+static mg_status enumerate(const mg_grammar *g, const origin *from_here, ptrdiff_t depth, mg_beliefs *b, index *known,
+                           bool *is_complete, mg_error *error) {
+    mg_status status = MG_OK;
+    for (ptrdiff_t i = 0; i < from_here->n && status == MG_OK && *is_complete; i++) {
+        status = number_of(g, from_here->belief + i * g->states.n, b, known, &from_here->number[i], error);
+        *is_complete = from_here->number[i] >= 0;
+    }
+    ptrdiff_t level = 0, level_end = b->n;
     b->first[0] = 0;
     for (ptrdiff_t from = 0; from < b->n && status == MG_OK && *is_complete; from++) {
         if (from == level_end) {
@@ -85,13 +95,13 @@ static mg_status enumerate(const mg_grammar *g, ptrdiff_t depth, mg_beliefs *b, 
     return status;
 }
 
-static mg_status enumerate_within(const mg_grammar *g, ptrdiff_t depth, ptrdiff_t room, ptrdiff_t way_room,
-                                  mg_beliefs *b, bool *is_complete, mg_error *error) {
+static mg_status enumerate_within(const mg_grammar *g, const origin *from_here, ptrdiff_t depth, ptrdiff_t room,
+                                  ptrdiff_t way_room, mg_beliefs *b, bool *is_complete, mg_error *error) {
     *b = (mg_beliefs){.room = room, .way_room = way_room};
     index known = {0};
     *is_complete = true;
     mg_status status = reserve(g, b, &known, error);
-    if (status == MG_OK) status = enumerate(g, depth, b, &known, is_complete, error);
+    if (status == MG_OK) status = enumerate(g, from_here, depth, b, &known, is_complete, error);
     mg_vocabulary_free(&known.rounded);
     mg_free(known.keys);
     mg_free(known.p);
@@ -100,15 +110,28 @@ static mg_status enumerate_within(const mg_grammar *g, ptrdiff_t depth, ptrdiff_
 }
 
 /* Most grammars have a few dozen beliefs: try with little room first. */
-mg_status mg_beliefs_enumerate(const mg_grammar *g, ptrdiff_t depth, mg_beliefs *b, bool *is_complete,
-                               mg_error *error) {
+mg_status mg_beliefs_enumerate_from(const mg_grammar *g, ptrdiff_t n_starts, const double *starts, int *number,
+                                    ptrdiff_t depth, mg_beliefs *b, bool *is_complete, mg_error *error) {
+    const origin from_here = {n_starts, starts, number};
     ptrdiff_t most = MOST_NUMBERS / g->states.n < MOST_BELIEFS ? MOST_NUMBERS / g->states.n : MOST_BELIEFS;
     ptrdiff_t ways = MOST_FILTERED / g->states.n < MOST_WAYS ? MOST_FILTERED / g->states.n : MOST_WAYS;
     for (ptrdiff_t part = FIRST_PART;; part /= 16) {
-        mg_status status = enumerate_within(g, depth, most / part + 1, ways / part, b, is_complete, error);
+        mg_status status = enumerate_within(g, &from_here, depth, most / part + 1, ways / part, b, is_complete, error);
         if (status != MG_OK || *is_complete || part == 1) return status;
         mg_beliefs_free(b);
     }
+}
+
+mg_status mg_beliefs_enumerate(const mg_grammar *g, ptrdiff_t depth, mg_beliefs *b, bool *is_complete,
+                               mg_error *error) {
+    int number;
+    return mg_beliefs_enumerate_from(g, 1, g->stationary, &number, depth, b, is_complete, error);
+}
+
+double mg_beliefs_mean_entropy(const mg_beliefs *b, const double *share) {
+    double mean = 0;
+    for (ptrdiff_t i = 0; i < b->n; i++) mean += share[i] * b->entropy[i];
+    return mean;
 }
 
 void mg_beliefs_free(mg_beliefs *b) {

@@ -1,5 +1,5 @@
 /* All beliefs (distributions over a grammar's states) that an observer can reach who starts from the stationary
- * distribution and sees word after word. They form a Markov chain of their own. */
+ * distribution, or from other beliefs, and sees word after word. They form a Markov chain of their own. */
 #ifndef MASKGRAD_BELIEFS_H
 #define MASKGRAD_BELIEFS_H
 
@@ -19,7 +19,12 @@ typedef struct mg_beliefs {
  * count as one. *is_complete is false if there are too many (over 200,000 or some 100 MB); the rest is then useless. */
 mg_status mg_beliefs_enumerate(const mg_grammar *grammar, ptrdiff_t depth, mg_beliefs *beliefs, bool *is_complete,
                                mg_error *error);
+/* The same from n_starts other beliefs, rows of n_states; number[i] is that of the i-th in `beliefs`. */
+mg_status mg_beliefs_enumerate_from(const mg_grammar *grammar, ptrdiff_t n_starts, const double *starts, int *number,
+                                    ptrdiff_t depth, mg_beliefs *beliefs, bool *is_complete, mg_error *error);
 void mg_beliefs_free(mg_beliefs *beliefs);
+/* The expected entropy of the next word, where share[b] is the probability of belief b. */
+double mg_beliefs_mean_entropy(const mg_beliefs *beliefs, const double *share);
 /* after = the distribution over beliefs one word after `before`. Beliefs that were not expanded lose their share. */
 void mg_beliefs_step(const mg_beliefs *beliefs, const double *before, double *after);
 

@@ -53,5 +53,13 @@ void mg_grammar_sample(const mg_grammar *grammar, uint64_t seed, int *ids, ptrdi
  * the future beats it. Infinite where the grammar forbids the target; the belief then is what the forbidden word
  * implies about the state by itself. */
 void mg_grammar_bayes_loss(const mg_grammar *grammar, const int *ids, const int *targets, ptrdiff_t T, double *loss);
+/* p[word], for every word: the probability that it stands at position `at` of a window of T words, given all the others
+ * (ids[at] is not looked at), by the forward-backward algorithm from the stationary distribution. T = at + 1: given
+ * those before it. All 0 if no text of the grammar has the other words. */
+void mg_grammar_hidden_word(const mg_grammar *grammar, const int *ids, ptrdiff_t T, ptrdiff_t at, double *p);
+/* Its expected entropy in nats, H(x_at | all others), into entropy[at] for at = 0 … T-1, exactly; *is_exact is false,
+ * and the rest useless, if too many beliefs can arise. */
+mg_status mg_grammar_hidden_entropy(const mg_grammar *grammar, ptrdiff_t T, double *entropy, bool *is_exact,
+                                    mg_error *error);
 
 #endif

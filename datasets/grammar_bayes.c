@@ -153,12 +153,6 @@ static ptrdiff_t affordable_steps(const mg_beliefs *b) {
     return ((ptrdiff_t)1 << 32) / (b->n_ways + b->n);
 }
 
-static double mean_entropy(const mg_beliefs *b, const double *share) {
-    double mean = 0;
-    for (ptrdiff_t i = 0; i < b->n; i++) mean += share[i] * b->entropy[i];
-    return mean;
-}
-
 /* Two distributions over beliefs, the first of them certain of belief 0. */
 static mg_status new_shares(const mg_beliefs *b, double *share[2], mg_error *error) {
     for (int i = 0; i < 2; i++)
@@ -185,7 +179,7 @@ mg_status mg_grammar_floor(const mg_grammar *g, ptrdiff_t T, double *floor, doub
     if (status == MG_OK && *is_exact) status = new_shares(&beliefs, share, error);
     for (ptrdiff_t t = 0; t < T && status == MG_OK && *is_exact; t++) {
         step(&beliefs, share);
-        floor[t] = mean_entropy(&beliefs, share[0]);
+        floor[t] = mg_beliefs_mean_entropy(&beliefs, share[0]);
     }
     mg_beliefs_free(&beliefs);
     mg_free(share[0]);
@@ -204,7 +198,7 @@ static mg_status limit(const mg_beliefs *b, double *rate, bool *is_exact, mg_err
     *rate = INFINITY;
     for (int i = 0; i < MOST_STEPS && i < affordable_steps(b) && still < STILL && status == MG_OK; i++) {
         step(b, share);
-        double now = mean_entropy(b, share[0]);
+        double now = mg_beliefs_mean_entropy(b, share[0]);
         still = fabs(now - *rate) < 1e-13 ? still + 1 : 0;
         *rate = now;
     }

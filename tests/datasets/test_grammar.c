@@ -319,6 +319,82 @@ static void columns_may_stand_in_any_order(void **state) {
     mg_grammar_free(g);
 }
 
+/* H(x_at | the others) of every text, and P(x_at | the others) in each. */
+static void hidden_words_agree_with_all_strings(void **state) {
+    (void)state;
+    enum { T = 6 };
+    mg_grammar *g = parse(hidden);
+    double entropy[T], p[2];
+    bool is_exact;
+    assert_int_equal(mg_grammar_hidden_entropy(g, T, entropy, &is_exact, &error), MG_OK);
+    assert_true(is_exact);
+    for (int at = 0; at < T; at++) {
+        double expected = 0;
+        for (int code = 0; code < 1 << T; code++) {
+            int words[T];
+            for (int i = 0; i < T; i++) words[i] = code >> i & 1;
+            double own = brute_force(hidden_transition, hidden_start, words, T);
+            words[at] = !words[at];
+            double both = own + brute_force(hidden_transition, hidden_start, words, T);
+            if (own > 0) expected -= own * log(own / both);
+            mg_grammar_hidden_word(g, words, T, at, p); /* words[at] is the other one: it is not looked at */
+            assert_close(p[!words[at]], own / both, 1e-12);
+            assert_close(p[0] + p[1], 1, 1e-12);
+        }
+        assert_close(entropy[at], expected, 1e-12);
+    }
+    /* Nothing to the right: what the filter says. */
+    int words[T] = {0, 1, 1, 0, 0, 1};
+    for (int at = 0; at < T; at++) {
+        mg_grammar_hidden_word(g, words, at + 1, at, p);
+        assert_close(p[words[at]],
+                     brute_force(hidden_transition, hidden_start, words, at + 1) /
+                         brute_force(hidden_transition, hidden_start, words, at),
+                     1e-12);
+    }
+    mg_grammar_free(g);
+}
+
+/* A word that its neighbors decide, a text that cannot be, and a window that hides all there is. */
+static void hidden_words_at_the_edges(void **state) {
+    (void)state;
+    mg_grammar *g = parse(golden);
+    double p[2], entropy[2];
+    bool is_exact;
+    mg_grammar_hidden_word(g, (int[]){1, 1, 0}, 3, 1, p); /* a 0 is followed and preceded by a 1: words 1 = id 0 */
+    assert_close(p[0] + p[1], 1, 1e-12);
+    mg_grammar_hidden_word(g, (int[]){1, 1, 1, 0}, 4, 3, p); /* 0 0: impossible */
+    assert_true(p[0] == 0 && p[1] == 0);
+    mg_grammar_hidden_word(g, (int[]){0, 0, 1}, 3, 1, p); /* before a 0 there is a 1 */
+    assert_close(p[0], 1, 1e-12);
+    mg_grammar_hidden_word(g, (int[]){0}, 1, 0, p); /* the golden mean: 1 in 2 of 3 places */
+    assert_close(p[0], 2 / 3., 1e-12);
+    assert_int_equal(mg_grammar_hidden_entropy(g, 1, entropy, &is_exact, &error), MG_OK);
+    assert_close(entropy[0], -(2 / 3.) * log(2 / 3.) - (1 / 3.) * log(1 / 3.), 1e-12);
+    mg_grammar_free(g);
+}
+
+/* Of a shipped grammar: the mean over drawn windows. */
+static void hidden_entropy_agrees_with_sampled_windows(void **state) {
+    (void)state;
+    enum { T = 12, WINDOWS = 3000 };
+    mg_grammar *g = shipped("frases.csv");
+    static int ids[T * WINDOWS + 1000];
+    double expected[T], found[T] = {0}, p[64];
+    bool is_exact;
+    assert_int_equal(mg_grammar_hidden_entropy(g, T, expected, &is_exact, &error), MG_OK);
+    assert_true(is_exact);
+    mg_grammar_sample(g, 5, ids, T * WINDOWS);
+    for (int window = 0; window < WINDOWS; window++)
+        for (int at = 0; at < T; at++) {
+            mg_grammar_hidden_word(g, ids + window * T, T, at, p);
+            for (int word = 0; word < mg_grammar_words(g); word++)
+                if (p[word] > 0) found[at] -= p[word] * log(p[word]) / WINDOWS;
+        }
+    for (int at = 0; at < T; at++) assert_close(found[at], expected[at], 0.06);
+    mg_grammar_free(g);
+}
+
 static void assert_judged(const mg_grammar *g, const char *text, bool from_start, int sentences, int grammatical,
                           int impossible) {
     int ids[64], n = 0;
@@ -391,6 +467,9 @@ int main(void) {
         cmocka_unit_test(the_forbidden_costs_infinitely),
         cmocka_unit_test(grammars_that_are_none_are_refused),
         cmocka_unit_test(columns_may_stand_in_any_order),
+        cmocka_unit_test(hidden_words_agree_with_all_strings),
+        cmocka_unit_test(hidden_words_at_the_edges),
+        cmocka_unit_test(hidden_entropy_agrees_with_sampled_windows),
         cmocka_unit_test(texts_are_judged),
         cmocka_unit_test(what_is_drawn_is_grammatical),
     };
