@@ -43,6 +43,14 @@ void lab_training_settings(mg_lab *lab, const mg_run_options *run, const mg_corp
                 run->train.schedule.lr);
 }
 
+mg_tape *lab_inference_tape(void) {
+    mg_tape *tape;
+    mg_tape_new(&tape, NULL);
+    lab_need_memory(tape, "a tape");
+    mg_tape_record(tape, false);
+    return tape;
+}
+
 void *lab_memory(mg_lab *lab, size_t n, size_t size) {
     void *x = mg_arena_alloc(lab->arena, n, size, "a lab's numbers");
     memset(x, 0, n * size);

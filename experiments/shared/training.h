@@ -54,6 +54,8 @@ lab_figure *lab_training_figure(mg_lab *lab, const lab_training *training, const
  * honest position costs at best in a short window. */
 double lab_collapsed(double last, ptrdiff_t T);
 
+/* A tape that records nothing. */
+mg_tape *lab_inference_tape(void);
 /* n zeros that live as long as the lab. */
 void *lab_memory(mg_lab *lab, size_t n, size_t size);
 double *lab_numbers(mg_lab *lab, ptrdiff_t n);

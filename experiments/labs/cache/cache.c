@@ -14,14 +14,6 @@
 
 enum { LEAST_CONTEXT = 16, MOST_LOGITS = 1 << 22, FEW_TOKENS = 32 /* of a large model */ };
 
-mg_tape *lab_cache_tape(void) {
-    mg_tape *tape;
-    mg_tape_new(&tape, NULL);
-    lab_need_memory(tape, "a tape");
-    mg_tape_record(tape, false);
-    return tape;
-}
-
 /* ---- The same logits ---- */
 
 typedef struct chunking {
@@ -86,7 +78,7 @@ static double largest_of(int n, const double *x) {
 }
 
 static void set_up_equality(mg_lab *lab, lab_subject *subject, const lab_text_set *text, equality *e) {
-    *e = (equality){.gpt = subject->gpt, .tape = lab_cache_tape(), .ids = text->ids, .T = text->T};
+    *e = (equality){.gpt = subject->gpt, .tape = lab_inference_tape(), .ids = text->ids, .T = text->T};
     e->V = mg_gpt_get_config(subject->gpt)->vocab_size;
     size_t size = (size_t)e->T * (size_t)e->V;
     e->full = mg_arena_alloc(lab->arena, size, sizeof(mg_real), "logits");

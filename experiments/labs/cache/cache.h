@@ -11,7 +11,4 @@ mg_status lab_cache_cost(mg_lab *lab, lab_subject *subject, mg_error *error);
  * checkpoint, with the mask switched on and off. */
 mg_status lab_cache_unmasked(mg_lab *lab, lab_subject *masked, lab_subject *unmasked, mg_error *error);
 
-/* A tape that records nothing. */
-mg_tape *lab_cache_tape(void);
-
 #endif

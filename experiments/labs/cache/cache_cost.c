@@ -203,7 +203,7 @@ mg_status lab_cache_cost(mg_lab *lab, lab_subject *subject, mg_error *error) {
         mg_model_words(&config, words, sizeof words);
         lab_setting(lab, "model that is timed", "%s, untrained", words);
     }
-    bench s = {.gpt = own ? untrained : subject->gpt, .tape = lab_cache_tape()};
+    bench s = {.gpt = own ? untrained : subject->gpt, .tape = lab_inference_tape()};
     const mg_gpt_config *c = mg_gpt_get_config(s.gpt);
     int longest = c->block_size;
     while ((double)c->n_layer * c->n_head * longest * longest > MOST_SCORES) longest /= 2;

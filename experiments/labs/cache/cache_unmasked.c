@@ -51,7 +51,7 @@ static void moved_keys(mg_lab *lab, mg_gpt *gpt, const int *ids, int T, double *
         now[layer] = mg_arena_alloc(lab->arena, size, sizeof(mg_real), "keys");
         moved[layer] = 0;
     }
-    mg_tape *tape = lab_cache_tape();
+    mg_tape *tape = lab_inference_tape();
     take_keys(gpt, tape, ids, T, now);
     for (int t = 0; t < T - 1; t++) {
         take_keys(gpt, tape, ids, t + 1, then);
@@ -108,7 +108,7 @@ static void show_keys(mg_lab *lab, const lab_subject *masked, const lab_subject 
  * the same weights with kept keys. */
 static double logit_difference(mg_gpt *gpt, const int *ids, int T) {
     int V = mg_gpt_get_config(gpt)->vocab_size;
-    mg_tape *tape = lab_cache_tape();
+    mg_tape *tape = lab_inference_tape();
     double largest = 0;
     for (int n = 1; n <= T; n++) {
         mg_gpt_pass pass = {.last_only = true};
