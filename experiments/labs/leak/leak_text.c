@@ -100,7 +100,8 @@ static double grammar_row(lab_table *table, const char *name, const mg_grammar *
     return 100 * share(&v, 0);
 }
 
-static void check_grammar(mg_lab *lab, const lab_training *training, const mg_corpus *corpus, const writing *w) {
+static void check_grammar(mg_lab *lab, const lab_training *training, const mg_corpus *corpus, const writing *w,
+                          const char *why) {
     lab_table *table = lab_table_begin(lab, "grammar", "Sentences that the grammar could have produced",
                                        "writer\tfirst window\t\tafter it\t");
     double first[N_MODELS];
@@ -116,13 +117,16 @@ static void check_grammar(mg_lab *lab, const lab_training *training, const mg_co
     const char *masked = "masked: grammatical sentences, first window";
     const char *unmasked = "unmasked: grammatical sentences, first window";
     if (chance > MOST_BY_CHANCE) {
-        const char *why = lab_format(lab, "in this grammar %.1f%% of scattered words are sentences", chance);
-        lab_undecided(lab, masked, first[0], "%", "%s", why);
-        lab_undecided(lab, unmasked, first[1], "%", "%s", why);
+        const char *easy = lab_format(lab, "in this grammar %.1f%% of scattered words are sentences", chance);
+        lab_undecided(lab, masked, first[0], "%", "%s", easy);
+        lab_undecided(lab, unmasked, first[1], "%", "%s", easy);
         return;
     }
     lab_check_at_least(lab, masked, first[0], LEAST_WELL, "%");
-    lab_check_at_most(lab, unmasked, first[1], MOST_BY_CHANCE, "%");
+    if (why)
+        lab_undecided(lab, unmasked, first[1], "%", "%s", why);
+    else
+        lab_check_at_most(lab, unmasked, first[1], MOST_BY_CHANCE, "%");
 }
 
 /* ---- Judged by the masked model ---- */
@@ -261,7 +265,7 @@ mg_status lab_leak_write(mg_lab *lab, lab_training *training, const mg_corpus *c
                               : "First windows, side by side",
               N_MODELS, headings, texts);
     if (corpus->grammar)
-        check_grammar(lab, training, corpus, w);
+        check_grammar(lab, training, corpus, w, why);
     else
         check_text(lab, training, corpus, w, why);
     return MG_OK;
