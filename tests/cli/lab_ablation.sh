@@ -13,6 +13,12 @@ MASKGRAD_BREAK=ablation.layer "$maskgrad" lab ablation --quick --out-dir broken 
 [ $? -eq 1 ] || fail "a head removed in the wrong layer goes unnoticed"
 grep -q '^weight moved in maps before.*,fail$' broken/summary.csv || fail "another verdict than expected"
 
+# Where context is worth nothing a model that has learned all there is misses nothing.
+awk 'BEGIN { srand(1); for (i = 0; i < 20000; i++) printf "%s", substr("acgt", 1 + int(4 * rand()), 1) }' >random.txt
+"$maskgrad" lab ablation --quick --data random.txt --out-dir random >out.txt 2>err.txt
+[ $? -eq 3 ] && [ "$(grep -c '^"\?costliest.*next to no use of context.*,undecided$' random/summary.csv)" -eq 2 ] ||
+    fail "random letters: $(cat random/summary.csv err.txt)"
+
 printf 'the cat sat on the mat. the dog sat on the log. %.0s' $(seq 40) >text.txt
 "$maskgrad" train --data text.txt --max-iters 20 --n-layer 1 --n-head 1 --n-embd 8 --block-size 8 --out-dir t >out.txt 2>&1 ||
     fail "train: $(tail -1 out.txt)"
