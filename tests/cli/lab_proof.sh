@@ -49,6 +49,13 @@ PYTHON
     [ $? -eq 3 ] || fail "a silent model: not status 3: $(cat err.txt)"
     [ "$(grep -c '^"\?checkpoint.*,undecided$' looked/summary.csv)" -eq 3 ] || fail "a silent model: $(cat looked/summary.csv)"
     grep '^"\?checkpoint.*,pass$' looked/summary.csv && fail "a silent model passes"
+    "$maskgrad" lab cache --quick --checkpoint silent --out-dir kept >out.txt 2>err.txt
+    [ $? -eq 3 ] && [ "$(grep -c 'another first token moves.*,undecided$' kept/summary.csv)" -eq 2 ] ||
+        fail "a cache of keys that do not count: $(cat kept/summary.csv err.txt)"
+    edit zero '' 'x * 0'
+    "$maskgrad" lab attention --checkpoint zero --out-dir zeros >out.txt 2>err.txt
+    [ $? -eq 3 ] && grep -q 'every output of every head is 0.*,undecided$' zeros/summary.csv ||
+        fail "a model of zeros: $(cat zeros/summary.csv err.txt)"
     edit half h.1.attn.c_proj 'x * 0' # one silent layer is no silent model
     "$maskgrad" lab proof --quick --checkpoint half --out-dir looked >out.txt 2>err.txt || fail "one silent layer"
     grep -q '1128 of the 1128 pairs of its context of 48 tokens' looked/summary.csv || fail "$(cat looked/summary.csv)"
