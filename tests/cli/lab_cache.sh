@@ -8,7 +8,7 @@ for name in difference chunkings bytes scores attention time cost keys; do
     [ -s run/$name.csv ] || fail "$name.csv is missing"
 done
 [ -s run/report.html ] || fail "no report"
-grep -q 'a KV cache would be wrong' out.txt || fail "the refusal of an unmasked model is not shown"
+tr -s ' \n' ' ' <out.txt | grep -q 'a KV cache would be wrong' || fail "the refusal of an unmasked model is not shown"
 
 for part in stale nocache; do
     MASKGRAD_BREAK=cache.$part "$maskgrad" lab cache --quick --out-dir broken >out.txt 2>err.txt
