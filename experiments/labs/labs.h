@@ -10,6 +10,7 @@ mg_status lab_leak(mg_lab *lab, mg_error *error);
 extern const lab_options lab_leak_options;
 mg_status lab_attention(mg_lab *lab, mg_error *error);
 mg_status lab_saturation(mg_lab *lab, mg_error *error);
+extern const lab_options lab_saturation_options;
 mg_status lab_mask(mg_lab *lab, mg_error *error);
 mg_status lab_proof(mg_lab *lab, mg_error *error);
 mg_status lab_dial(mg_lab *lab, mg_error *error);

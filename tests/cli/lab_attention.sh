@@ -22,6 +22,14 @@ all_pass looked
 [ -s looked/layer-1.csv ] || fail "no map of the checkpoint's second layer"
 broken sum --checkpoint leaky
 broken scale --checkpoint leaky
+# A text of the user's: other tokens on the axes, and no verdict that only the shipped data can bear.
+"$maskgrad" lab attention --quick --data "$2/docs/house.md" --prompt "the mask" --out-dir text >out.txt 2>err.txt
+status=$?
+[ $status -eq 0 ] || [ $status -eq 3 ] || fail "--data: status $status: $(cat err.txt)"
+grep -q ',fail$' text/summary.csv && fail "--data: $(grep ',fail$' text/summary.csv)"
+grep -q ',h,e,' text/layer-0.csv || fail "the map is not of the text's letters: $(head -3 text/layer-0.csv)"
+"$maskgrad" lab attention --data "$2/docs/house.md" --checkpoint leaky --out-dir both >out.txt 2>&1
+[ $? -eq 2 ] && grep -q 'give one' out.txt || fail "--data and --checkpoint together: $(cat out.txt)"
 word=$(sed -n 's/^start,\([^,]*\),.*/\1/p' "$2/datasets/data/sentences.csv" | head -1)
 "$maskgrad" lab attention --quick --checkpoint leaky --prompt "$word $word" --out-dir said >out.txt 2>&1 ||
     fail "--prompt: $(cat out.txt)"
