@@ -7,6 +7,9 @@ maskgrad=$1
 mkfifo silence
 exec 3<>silence
 for lab in $("$maskgrad" lab | awk '/^  [a-z]/ {print $1}'); do
+    [ -s "$2/docs/lab-$lab.md" ] || fail "lab $lab has no page docs/lab-$lab.md"
+    grep -q "^| [0-9]* | .maskgrad lab $lab. | \[lab-$lab\](lab-$lab.md) |" <(sed '/^<!--/,/^-->/d' "$2/docs/course.md") ||
+        fail "lab $lab is not in docs/course.md"
     "$maskgrad" lab "$lab" --quick --pause --out-dir "$lab" >out.txt 2>err.txt <&3 &
     waiting=$!
     for _ in $(seq 300); do
