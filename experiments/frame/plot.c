@@ -222,16 +222,21 @@ static void plot_series(FILE *pipe, const lab_figure *figure, int k, int bar, in
     }
 }
 
-/* A bar of exactly 0 would be invisible. */
-static void plot_zeros(FILE *pipe, const lab_figure *figure, int n_bars) {
+/* A bar too low to be seen says how high it is, where that fits. */
+static void plot_low_bars(FILE *pipe, const lab_figure *figure, int n_bars) {
+    const lab_span up = lab_span_y(figure);
+    double width = 0.8 / n_bars, room = width * (FRAME_RIGHT - FRAME_LEFT) / (figure->n_places + 0.2);
     for (int k = 0, bar = 0; k < figure->series.n; k++) {
         const lab_series *s = series_of(figure, k);
         if (s->shape != LAB_SHAPE_BARS) continue;
-        double shift = 0.8 / n_bars * (bar++ - 0.5 * (n_bars - 1));
-        for (int i = 0; i < s->n; i++)
-            if (s->y[i] == 0)
-                fprintf(pipe, "set label '0' at %.4f, 0 center offset 0,0.6 tc rgb '#%06X'\n", s->x[i] + shift,
-                        lab_rgb(s->colour));
+        double shift = width * (bar++ - 0.5 * (n_bars - 1));
+        for (int i = 0; i < s->n; i++) {
+            if (!(fabs(s->y[i]) < 0.004 * (up.high - up.low))) continue;
+            const char *value = lab_tick_number(figure->lab, s->y[i]);
+            if (mg_text_columns(value) * LETTER > room) continue;
+            fprintf(pipe, "set label '%s' at %.4f, 0 center offset 0,0.6 tc rgb '#%06X'\n", value, s->x[i] + shift,
+                    lab_rgb(s->colour));
+        }
     }
 }
 
@@ -330,7 +335,7 @@ static void plot_figure(FILE *pipe, const lab_figure *figure) {
                 right ? -0.6 : 0.6);
     }
     int n_bars = count_bars(figure), bar = 0;
-    if (n_bars && !axes->log_y) plot_zeros(pipe, figure, n_bars);
+    if (n_bars && !axes->log_y) plot_low_bars(pipe, figure, n_bars);
     fputs("plot ", pipe);
     for (int k = 0; k < figure->series.n; k++) {
         fputs(k ? ", \\\n  " : "", pipe);

@@ -46,6 +46,7 @@ const char lab_report_style[] =
     "th { font-weight: 600; color: var(--soft); font-size: 0.86rem; }\n"
     "td.number, th.number { text-align: right; }\n"
     "td.number { white-space: nowrap; }\n"
+    ".number + :not(.number) { padding-left: 1rem; }\n"
     "sub, sup { font-size: 0.75em; line-height: 0; }\n"
     ".root { border-top: 1px solid currentColor; }\n"
     "code { font-size: 0.9em; font-family: ui-monospace, 'SF Mono', 'DejaVu Sans Mono', Menlo, Consolas, monospace; }\n"
