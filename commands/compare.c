@@ -39,7 +39,7 @@ static const mg_setting flags[] = {
 /* ---- Tables ---- */
 
 static int widest(const mg_run_record *records, int n) {
-    int width = (int)strlen("setting");
+    int width = (int)strlen("run");
     for (int i = 0; i < n; i++) {
         int columns = mg_utf8_columns(mg_shown(records[i].dir.path).text);
         if (columns > width) width = columns;
@@ -104,7 +104,7 @@ typedef struct outcome_table {
     bool bits, below;
 } outcome_table;
 
-enum { NUMBERS = 55, BITS = 11 }; /* columns that the numbers take */
+enum { NUMBERS = 54, BITS = 11 }; /* columns that the numbers take */
 
 static outcome_table table_of(const mg_run_record *records, int n, int width, bool bits) {
     outcome_table table = {.name = width, .mask = (int)strlen("causal"), .bits = bits};
@@ -122,7 +122,7 @@ static void print_heading(const outcome_table *table) {
         printf("run, mask\n");
     else
         printf("%-*s  %-*s", table->name, "run", table->mask, "mask");
-    printf("  %7s  %7s  %7s  %7s  %7s  %8s%s\n", "steps", "train", "val", "best", "at step", "seconds",
+    printf("  %7s  %7s  %7s  %7s  %7s  %7s%s\n", "steps", "train", "val", "best", "at step", "seconds",
            table->bits ? "  bits/char" : "");
 }
 
@@ -141,7 +141,7 @@ static void print_outcome(const outcome_table *table, const mg_run_record *recor
     print_number("%.4f", o.validation ? o.validation->loss : 0, o.validation, 7);
     print_number("%.4f", o.best ? o.best->loss : 0, o.best, 7);
     print_number("%.0f", o.best ? (double)o.best->step : 0, o.best, 7);
-    print_number("%.2f", o.train ? o.train->seconds : 0, o.train, 8);
+    print_number("%.2f", o.train ? o.train->seconds : 0, o.train, 7);
     double bits = bits_per_character(record, o.validation);
     if (table->bits) print_number("%.4f", bits, !isnan(bits), 9);
     putchar('\n');
