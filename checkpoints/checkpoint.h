@@ -9,7 +9,7 @@
 
 #define MG_CHECKPOINT_FORMAT "maskgrad-checkpoint"
 #define MG_CHECKPOINT_NAME "checkpoint.h5" /* in a run folder */
-enum { MG_CHECKPOINT_VERSION = 1 };
+enum { MG_CHECKPOINT_VERSION = 2 };        /* the newest; a file has the lowest that can hold it */
 
 typedef struct mg_train_state {
     int64_t step;   /* updates done */

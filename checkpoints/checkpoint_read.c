@@ -40,9 +40,9 @@ static mg_status check_root(const mg_h5 *h5, mg_checkpoint_info *info) {
     return mg_h5_read_text(h5, "/", "creator", info->creator, sizeof info->creator);
 }
 
-static mg_status read_config(const mg_h5 *h5, mg_gpt_config *config) {
+static mg_status read_config(const mg_h5 *h5, int version, mg_gpt_config *config) {
     *config = mg_gpt_defaults();
-    mg_status status = mg_fields_read(h5, MG_CONFIG_GROUP, mg_config_fields, config);
+    mg_status status = mg_fields_read(h5, MG_CONFIG_GROUP, mg_config_fields, version, config);
     if (status != MG_OK) return status;
     mg_error why = {0};
     if (mg_gpt_config_check(config, &why) != MG_OK)
@@ -91,11 +91,12 @@ static mg_status check_counts(const mg_h5 *h5, const mg_checkpoint_info *info) {
 
 static mg_status read_info(const mg_h5 *h5, mg_checkpoint_info *info) {
     mg_status status = check_root(h5, info);
-    if (status == MG_OK) status = read_config(h5, &info->config);
-    if (status == MG_OK) status = mg_fields_read(h5, MG_TRAIN_GROUP, mg_train_fields, &info->train);
+    if (status == MG_OK) status = read_config(h5, info->format_version, &info->config);
+    if (status == MG_OK)
+        status = mg_fields_read(h5, MG_TRAIN_GROUP, mg_train_fields, info->format_version, &info->train);
     if (status == MG_OK) status = mg_h5_has(h5, MG_OPTIMIZER_GROUP, &info->has_optimizer);
     if (status == MG_OK && info->has_optimizer)
-        status = mg_fields_read(h5, MG_OPTIMIZER_GROUP, mg_optimizer_fields, &info->optimizer);
+        status = mg_fields_read(h5, MG_OPTIMIZER_GROUP, mg_optimizer_fields, info->format_version, &info->optimizer);
     if (status == MG_OK) status = check_counts(h5, info);
     if (status == MG_OK) status = check_parameters(h5, info);
     if (status == MG_OK) status = mg_h5_has(h5, MG_TOKENIZER_GROUP, &info->has_tokenizer);

@@ -5,10 +5,10 @@
 #include "seal.h"
 #include "tokenizer_h5.h"
 
-static mg_status write_optimizer(const mg_h5 *h5, const mg_checkpoint *c) {
+static mg_status write_optimizer(const mg_h5 *h5, int version, const mg_checkpoint *c) {
     const mg_params *params = mg_gpt_params(c->gpt);
     mg_status status = mg_h5_write_group(h5, MG_OPTIMIZER_GROUP);
-    if (status == MG_OK) status = mg_fields_write(h5, MG_OPTIMIZER_GROUP, mg_optimizer_fields, c->adamw);
+    if (status == MG_OK) status = mg_fields_write(h5, MG_OPTIMIZER_GROUP, mg_optimizer_fields, version, c->adamw);
     /* For human readers: the learning rate of the next update. It follows from /train and is not read back. */
     if (status == MG_OK)
         status = mg_h5_write_double(h5, MG_OPTIMIZER_GROUP, "lr", mg_lr_at(&c->train.schedule, c->adamw->step));
@@ -19,15 +19,17 @@ static mg_status write_optimizer(const mg_h5 *h5, const mg_checkpoint *c) {
 
 static mg_status write_all(const mg_h5 *h5, const mg_checkpoint *c) {
     const mg_params *params = mg_gpt_params(c->gpt);
+    const mg_gpt_config *config = mg_gpt_get_config(c->gpt), defaults = mg_gpt_defaults();
+    int version = mg_fields_version(mg_config_fields, config, &defaults);
     mg_status status = mg_h5_write_text(h5, "/", "format", MG_CHECKPOINT_FORMAT);
-    if (status == MG_OK) status = mg_h5_write_int(h5, "/", "format_version", MG_CHECKPOINT_VERSION);
+    if (status == MG_OK) status = mg_h5_write_int(h5, "/", "format_version", version);
     if (status == MG_OK) status = mg_h5_write_text(h5, "/", "creator", "maskgrad " MASKGRAD_VERSION);
     if (status == MG_OK) status = mg_h5_write_group(h5, MG_CONFIG_GROUP);
-    if (status == MG_OK) status = mg_fields_write(h5, MG_CONFIG_GROUP, mg_config_fields, mg_gpt_get_config(c->gpt));
+    if (status == MG_OK) status = mg_fields_write(h5, MG_CONFIG_GROUP, mg_config_fields, version, config);
     if (status == MG_OK) status = mg_parameters_h5_write(h5, MG_MODEL_GROUP, params, params->values);
-    if (status == MG_OK && c->adamw) status = write_optimizer(h5, c);
+    if (status == MG_OK && c->adamw) status = write_optimizer(h5, version, c);
     if (status == MG_OK) status = mg_h5_write_group(h5, MG_TRAIN_GROUP);
-    if (status == MG_OK) status = mg_fields_write(h5, MG_TRAIN_GROUP, mg_train_fields, &c->train);
+    if (status == MG_OK) status = mg_fields_write(h5, MG_TRAIN_GROUP, mg_train_fields, version, &c->train);
     if (status == MG_OK && c->tokenizer) status = mg_tokenizer_h5_write(h5, c->tokenizer);
     /* Last: a file without it is incomplete. */
     if (status == MG_OK) status = mg_h5_write_int(h5, "/", "complete", 1);

@@ -19,6 +19,7 @@ typedef struct mg_field {
     const char *name; /* NULL ends a table */
     mg_field_type type;
     size_t offset;
+    int since; /* the first format version that has it */
 } mg_field;
 
 extern const mg_field mg_config_fields[];    /* of mg_gpt_config */
@@ -26,9 +27,13 @@ extern const mg_field mg_train_fields[];     /* of mg_train_state */
 extern const mg_field mg_optimizer_fields[]; /* of mg_adamw */
 
 struct mg_h5; /* h5.h */
-mg_status mg_fields_write(const struct mg_h5 *h5, const char *object, const mg_field *fields, const void *from);
-/* A missing attribute, or a value that its member cannot hold, is an error. */
-mg_status mg_fields_read(const struct mg_h5 *h5, const char *object, const mg_field *fields, void *to);
+/* Those that `version` of the format has. */
+mg_status mg_fields_write(const struct mg_h5 *h5, const char *object, const mg_field *fields, int version,
+                          const void *from);
+/* The others stay as they are in `to`. A missing attribute, or a value that its member cannot hold, is an error. */
+mg_status mg_fields_read(const struct mg_h5 *h5, const char *object, const mg_field *fields, int version, void *to);
+/* The lowest version of the format that can hold these values: the fields that it lacks have their defaults. */
+int mg_fields_version(const mg_field *fields, const void *values, const void *defaults);
 
 /* The value of an integer field as it is in the file; not for UINT64, HASH and DOUBLE. */
 int64_t mg_field_int(const mg_field *field, const void *from);

@@ -37,8 +37,8 @@ def main(path):
     if seal_is_intact(path) is False:
         sys.exit(f"{path} is damaged: its seal does not match")
     with h5py.File(path, "r") as file:
-        if file.attrs.get("format") != "maskgrad-checkpoint" or file.attrs["format_version"] != 1:
-            sys.exit(f"{path} is not a maskgrad checkpoint of version 1")
+        if file.attrs.get("format") != "maskgrad-checkpoint" or file.attrs["format_version"] not in (1, 2):
+            sys.exit(f"{path} is not a maskgrad checkpoint of version 1 or 2")
         if file.attrs.get("complete") != 1:
             sys.exit(f"{path} is half-written")
         for name, value in file["config"].attrs.items():

@@ -138,6 +138,8 @@ const mg_setting mg_lesson_settings[] = {
      .help = "Do not scale the attention scores by 1/sqrt(d_k)"},
     {.name = "no-output-projection", FIXED, OFF(model.output_projection),
      .help = "Leave out W^O, the projection after the heads"},
+    {.name = "no-positions", FIXED, OFF(model.positions), .added = true,
+     .help = "Add no position to the tokens: only the mask tells a model where it is"},
     {0},
 };
 

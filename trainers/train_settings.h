@@ -7,7 +7,7 @@
 #include "trainer.h"
 
 extern const mg_setting mg_model_settings[];    /* --n-layer --n-head --n-embd --block-size --dropout --init-std … */
-extern const mg_setting mg_lesson_settings[];   /* --mask --lookahead --leak --no-scale --no-output-projection */
+extern const mg_setting mg_lesson_settings[];   /* --mask --lookahead --leak --no-scale … */
 extern const mg_setting mg_training_settings[]; /* --batch-size --max-iters --lr … --seed */
 extern const mg_settings mg_train_settings[];   /* all three */
 

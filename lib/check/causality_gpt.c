@@ -1,5 +1,5 @@
-/* A GPT as mg_causality_check sees it. What enters the first block at position j is wte[ids[j]] + wpe[j], and nothing
- * else reads row j of wpe: changing that row changes the input only at j. */
+/* A GPT as mg_causality_check sees it. What enters the first block at position j is wte[ids[j]] + wpe[j] + shift[j],
+ * and nothing else reads row j of the shift: changing that row changes the input only at j. */
 #include "causality.h"
 
 #include <math.h>
@@ -8,23 +8,21 @@
 typedef struct subject {
     mg_gpt *gpt;
     mg_tape *tape;
-    int *ids, *places; /* places: 0 … T - 1, so that no two positions read one row of wpe */
+    int *ids;
     ptrdiff_t T;
-    mg_real *kept;     /* (C): the row of wpe that is being changed */
+    mg_real *shift;    /* (T,C): zeros but for the row that is being changed */
     mg_tensor **block; /* n_layer */
     mg_tensor *logits, *embedding;
 } subject;
 
 static void run(subject *s) {
+    ptrdiff_t C = mg_gpt_get_config(s->gpt)->n_embd;
     mg_gpt_capture capture = {.block = s->block};
     mg_tape_reset(s->tape);
-    s->logits = mg_gpt_forward(s->gpt, s->tape, s->ids, 1, s->T,
-                               &(mg_gpt_pass){.capture = &capture, .positions = s->places});
+    mg_tensor *shift = mg_leaf(s->tape, 2, (ptrdiff_t[]){s->T, C});
+    memcpy(shift->data, s->shift, (size_t)mg_size(shift) * sizeof *shift->data);
+    s->logits = mg_gpt_forward(s->gpt, s->tape, s->ids, 1, s->T, &(mg_gpt_pass){.capture = &capture, .shift = shift});
     s->embedding = capture.embedding;
-}
-
-static mg_tensor *positions(const subject *s) {
-    return &mg_params_find(mg_gpt_params(s->gpt), "wpe")->tensor;
 }
 
 static void run_with_another_token(subject *s, ptrdiff_t position) {
@@ -36,13 +34,11 @@ static void run_with_another_token(subject *s, ptrdiff_t position) {
 
 static void run_with_another_embedding(subject *s, ptrdiff_t position, bool poison) {
     ptrdiff_t C = mg_gpt_get_config(s->gpt)->n_embd;
-    mg_real *row = positions(s)->data + position * C;
-    memcpy(s->kept, row, (size_t)C * sizeof *row);
+    mg_real *row = s->shift + position * C;
     mg_rng rng = {0, MG_STREAM_LAB, (uint32_t)position};
-    for (ptrdiff_t k = 0; k < C; k++)
-        row[k] = poison ? (mg_real)NAN : row[k] + (mg_real)mg_rng_normal(rng, (uint64_t)k);
+    for (ptrdiff_t k = 0; k < C; k++) row[k] = poison ? (mg_real)NAN : (mg_real)mg_rng_normal(rng, (uint64_t)k);
     run(s);
-    memcpy(row, s->kept, (size_t)C * sizeof *row);
+    memset(row, 0, (size_t)C * sizeof *row);
 }
 
 static void forward(void *user, ptrdiff_t position, mg_change change, mg_real *const *stage) {
@@ -80,20 +76,15 @@ static void gradient(void *user, ptrdiff_t row, double *to) {
     run(s);
     mg_backward(s->tape, projection(s, row));
     for (ptrdiff_t j = 0; j < s->T; j++) to[j] = norm(s->embedding->grad + j * C, C);
-    positions(s)->grad = NULL; /* it was the tape's */
 }
 
-/* During the check only wpe requires a gradient, in a buffer on the tape, so that the gradients accumulated in the
- * parameters stay as they are and a model made for inference can be checked too. */
-static void swap_gradients(mg_params *params, bool *required, mg_real **grad) {
+/* During the check only the shift requires a gradient, so that the gradients accumulated in the parameters stay as they
+ * are and a model made for inference can be checked too. */
+static void swap_required(mg_params *params, bool *required) {
     for (int i = 0; i < params->n; i++) {
-        mg_tensor *x = &params->param[i].tensor;
-        bool was_required = x->requires_grad;
-        mg_real *was = x->grad;
-        x->requires_grad = required[i];
-        x->grad = grad[i];
-        required[i] = was_required;
-        grad[i] = was;
+        bool was = params->param[i].tensor.requires_grad;
+        params->param[i].tensor.requires_grad = required[i];
+        required[i] = was;
     }
 }
 
@@ -103,20 +94,17 @@ static mg_status check(mg_causality *result, subject *s, mg_error *error) {
     int n_stages = config->n_layer + 1;
     ptrdiff_t *width = mg_alloc((size_t)n_stages, sizeof *width, "the causality check", error);
     bool *required = mg_alloc_zero((size_t)params->n, sizeof *required, "the causality check", error);
-    mg_real **grad = mg_alloc_zero((size_t)params->n, sizeof *grad, "the causality check", error);
     mg_status status = MG_ERR_MEMORY;
-    if (width && required && grad) {
+    if (width && required) {
         for (int layer = 0; layer < config->n_layer; layer++) width[layer] = config->n_embd;
         width[config->n_layer] = config->vocab_size;
-        required[mg_params_find(params, "wpe") - params->param] = true;
-        swap_gradients(params, required, grad);
+        swap_required(params, required);
         mg_causality_model model = {s, s->T, n_stages, width, forward, gradient, true};
         status = mg_causality_check(result, &model, error);
-        swap_gradients(params, required, grad);
+        swap_required(params, required);
     }
     mg_free(width);
     mg_free(required);
-    mg_free(grad);
     return status;
 }
 
@@ -132,19 +120,16 @@ mg_status mg_causality_of_gpt(mg_causality *result, mg_gpt *gpt, const int *ids,
     *result = (mg_causality){0};
     mg_tape_new(&s.tape, error);
     s.ids = mg_alloc((size_t)T, sizeof *s.ids, what, error);
-    s.places = mg_alloc((size_t)T, sizeof *s.places, what, error);
-    s.kept = mg_alloc((size_t)config->n_embd, sizeof *s.kept, what, error);
+    s.shift = mg_alloc_zero((size_t)T * (size_t)config->n_embd, sizeof *s.shift, what, error);
     s.block = mg_alloc((size_t)config->n_layer, sizeof *s.block, what, error);
     mg_status status = MG_ERR_MEMORY;
-    if (s.tape && s.ids && s.places && s.kept && s.block) {
+    if (s.tape && s.ids && s.shift && s.block) {
         memcpy(s.ids, ids, (size_t)T * sizeof *ids);
-        for (int t = 0; t < T; t++) s.places[t] = t;
         status = check(result, &s, error);
     }
     mg_tape_free(s.tape);
     mg_free(s.ids);
-    mg_free(s.places);
-    mg_free(s.kept);
+    mg_free(s.shift);
     mg_free(s.block);
     return status;
 }

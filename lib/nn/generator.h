@@ -1,6 +1,7 @@
 /* Generating text: the window, the cache and the loop. Past the context the window slides by one token, as nanoGPT
  * crops it; the positions of all tokens in it change, so a cache is rebuilt, and cached and uncached logits agree at
- * any length. */
+ * any length. Without position embeddings too: from the second layer on, keys hold what was seen of the dropped token.
+ */
 #ifndef MASKGRAD_GENERATOR_H
 #define MASKGRAD_GENERATOR_H
 

@@ -31,6 +31,7 @@ mg_gpt_config mg_gpt_defaults(void) {
                            .document_end = -1,
                            .scale = true,
                            .output_projection = true,
+                           .positions = true,
                            .init_std = 0.02,
                            .eps = 1e-5};
 }
@@ -63,7 +64,8 @@ mg_status mg_gpt_config_check(const mg_gpt_config *c, mg_error *error) {
             "n_embd is %d and n_head is %d; each head takes an equal share, so n_embd must be a multiple "
             "of n_head",
             c->n_embd, c->n_head);
-    int64_t C = c->n_embd, count = (c->vocab_size + (int64_t)c->block_size) * C + c->n_layer * (12 * C * C + 13 * C);
+    int64_t C = c->n_embd, rows = c->vocab_size + (c->positions ? (int64_t)c->block_size : 0);
+    int64_t count = rows * C + c->n_layer * (12 * C * C + 13 * C);
     if (count > (int64_t)1 << 33)
         return mg_error_set(error, MG_ERR_INPUT,
                             "a model of these sizes has %lld parameters; at most %lld are possible", (long long)count,
@@ -118,11 +120,16 @@ static const row block_rows[] = {
 static const row last_rows[] = {{"ln_f.weight", 'C', 1, 0}, {"ln_f.bias", 'C', 1, 0}};
 #define COUNT(array) ((int)(sizeof(array) / sizeof(array)[0]))
 
+static bool has_row(const mg_gpt_config *c, const char *name) {
+    return (c->output_projection || strncmp(name, "attn.c_proj", 11) != 0) &&
+           (c->positions || strcmp(name, "wpe") != 0);
+}
+
 /* Append the rows that this configuration has; `prefix` goes in front of their names. */
 static int add_rows(const mg_gpt_config *c, const row *rows, int n_rows, const char *prefix, int n,
                     mg_param_spec *specs) {
     for (int i = 0; i < n_rows; i++) {
-        if (!c->output_projection && strncmp(rows[i].name, "attn.c_proj", 11) == 0) continue;
+        if (!has_row(c, rows[i].name)) continue;
         if (specs) {
             mg_param_spec *s = &specs[n];
             ptrdiff_t unit = rows[i].rows == 'V' ? c->vocab_size : rows[i].rows == 'T' ? c->block_size : c->n_embd;
@@ -417,8 +424,10 @@ static mg_tensor *places(walk *w) {
 }
 
 static mg_tensor *embed(walk *w, const int *ids) {
-    mg_tensor *tokens = mg_embedding(w->tape, w->gpt->wte, ids, 2, (ptrdiff_t[]){w->B, w->T}); /* (B,T,C) */
-    return dropout(w, mg_add(w->tape, tokens, places(w)));
+    mg_tensor *x = mg_embedding(w->tape, w->gpt->wte, ids, 2, (ptrdiff_t[]){w->B, w->T}); /* (B,T,C) */
+    if (w->gpt->config.positions) x = mg_add(w->tape, x, places(w));
+    if (w->pass->shift) x = mg_add(w->tape, x, w->pass->shift);
+    return dropout(w, x);
 }
 
 /* Without gradients, nothing inside a block is needed after it: its output replaces its input. */

@@ -1,4 +1,5 @@
-/* GPT-2 (Radford et al. 2019): pre-norm blocks, learned positions, tanh GELU, head tied to the token embedding. */
+/* GPT-2 (Radford et al. 2019): pre-norm blocks, learned positions, tanh GELU, head tied to the token embedding. Without
+ * config.positions, only the mask tells a token where it is. */
 #ifndef MASKGRAD_GPT_H
 #define MASKGRAD_GPT_H
 
@@ -18,13 +19,16 @@ typedef struct mg_gpt_config {
     bool positions_run_on;  /* positions count on from document to document */
     bool scale;             /* scores times 1/sqrt(d_k) */
     bool output_projection; /* W^O; without it the heads' outputs are only concatenated */
-    double init_std;        /* 0.02 in GPT-2 */
-    double attn_init_std;   /* of c_attn only; 0: init_std */
-    double dropout;         /* of embeddings, attention weights and residual branches, while training */
-    double eps;             /* of the layer norms, 1e-5 */
+    /* wpe, a row of which is added to each token. Without it no weight's shape depends on block_size, which is then
+     * only how many tokens a window, a pass and a cache hold: the same weights work in a model with another one. */
+    bool positions;
+    double init_std;      /* 0.02 in GPT-2 */
+    double attn_init_std; /* of c_attn only; 0: init_std */
+    double dropout;       /* of embeddings, attention weights and residual branches, while training */
+    double eps;           /* of the layer norms, 1e-5 */
 } mg_gpt_config;
 
-/* n_layer 2, n_head 4, n_embd 64, block_size 32, vocab_size 0, causal, scaled, init_std 0.02. */
+/* n_layer 2, n_head 4, n_embd 64, block_size 32, vocab_size 0, causal, scaled, with W^O and wpe, init_std 0.02. */
 MG_API mg_gpt_config mg_gpt_defaults(void);
 /* Whether no query sees past itself, which is what a KV cache needs. */
 MG_API bool mg_gpt_is_causal(const mg_gpt_config *config);
@@ -75,6 +79,7 @@ typedef struct mg_gpt_pass {
      * gets. NULL: as the model's documents say, or all, and 0 … T - 1. Not with a cache. */
     const mg_interval *sequence;
     const int *positions;
+    mg_tensor *shift; /* (T,C), added to what enters the first block; or NULL */
 } mg_gpt_pass;
 
 /* ids (B,T), each in [0, vocab_size), T at most block_size. Returns logits (B,T,V) on the tape. `pass` may be NULL. */

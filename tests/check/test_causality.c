@@ -53,11 +53,12 @@ static void check_band(const mg_causality *c, ptrdiff_t reach) {
 static void a_causal_model_is_cleared(void **state) {
     (void)state;
     for (int n_layer = 1; n_layer <= 3; n_layer++)
-        for (int variant = 0; variant < 3; variant++) {
+        for (int variant = 0; variant < 4; variant++) {
             mg_gpt_config config = small_config();
             config.n_layer = n_layer;
             config.scale = variant != 1;
             config.output_projection = variant != 2;
+            config.positions = variant != 3;
             mg_causality c = causality_of(config);
             check_band(&c, 0);
             assert_int_equal(c.verdict, MG_CAUSAL);

@@ -128,6 +128,7 @@ static void assert_same_config(const mg_gpt_config *a, const mg_gpt_config *b) {
     assert_int_equal(a->leak_lookahead, b->leak_lookahead);
     assert_int_equal(a->scale, b->scale);
     assert_int_equal(a->output_projection, b->output_projection);
+    assert_int_equal(a->positions, b->positions);
     assert_true(a->init_std == b->init_std && a->attn_init_std == b->attn_init_std);
     assert_true(a->dropout == b->dropout && a->eps == b->eps);
 }

@@ -136,7 +136,7 @@ static void versions_and_completeness(void **state) {
     (void)state;
     hid_t h5 = open_copy();
     set_int(h5, "/", "format_version", MG_CHECKPOINT_VERSION + 1);
-    assert_refused(h5, "has format version 2");
+    assert_refused(h5, "has format version 3");
     h5 = open_copy();
     set_int(h5, "/", "format_version", 0);
     assert_refused(h5, "which does not exist");

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A PyTorch GPT built from our checkpoint, by a script that only knows its documentation, gives our logits within 1e-4:
-# masked, unmasked, with one leaky head, without scale, without W^O.
+# masked, unmasked, with one leaky head, without scale, without W^O, without positions.
 set -euo pipefail
 program=$1
 source=$2
@@ -13,7 +13,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 ids=3,1,4,1,5,9,2,6,5,3,5,8
 
-for options in "--mask causal" "--mask none" "--leak 1.0:2" "--no-scale" "--no-output-projection --lookahead 1"; do
+for options in "--mask causal" "--mask none" "--leak 1.0:2" "--no-scale" "--no-output-projection --lookahead 1" \
+    "--no-positions"; do
     # A learning rate high enough for the logits to be large.
     "$program" train --data "$source/datasets/data/frases.csv" --grammar-size 5000 --n-embd 48 --max-iters 60 --lr 1e-2 \
         --eval-iters 1 $options --force --out-dir "$work/run" >"$work/out" 2>&1 || { cat "$work/out"; exit 1; }

@@ -209,7 +209,7 @@ rejected() { # EXPRESSION SAYS
 for key in $(python3 -c 'import json; print(*json.load(open("part/run.json"))["settings"])'); do
     case $key in
     data | merges | max_iters | eval_interval | eval_iters | log_interval | save_interval | threads | name | on_alarm) continue ;;
-    scale | output_projection) value="False" ;;
+    scale | output_projection | positions) value="False" ;;
     lookahead) value="'all'" ;;
     leak) value="'0.1:1'" ;;
     tokens) value="'char'" ;;
@@ -319,6 +319,23 @@ status 2 train --data "$data" --init-from full --n-layer 3 --out-dir tuned2
 says --n-layer; one_sentence
 status 1 train --data "$data" --init-from nofile.h5 --out-dir tuned3
 says nofile.h5; one_sentence
+
+# ---- Without position embeddings: its own version of the file, and a context that can change ----
+status 0 train "${tiny[@]}" --no-positions --max-iters 20 --out-dir placeless
+grep -q '"positions": false' placeless/run.json || fail "run.json does not say that there are no positions"
+"$program" inspect placeless | grep -q 'format version *2$' || fail "$("$program" inspect placeless)"
+"$program" inspect full | grep -q 'format version *1$' || fail "today's settings need a newer program"
+cmp <("$program" generate placeless -n 20 --seed 1) <("$program" generate placeless -n 20 --seed 1 --no-kv-cache) ||
+    fail "without positions, cached is not uncached"
+status 0 train "${tiny[@]}" --init-from placeless --block-size 12 --max-iters 5 --out-dir longer
+status 2 train "${tiny[@]}" --init-from full --block-size 12 --out-dir longer2
+says "--block-size 8"; one_sentence
+# A run from before there was such a setting resumes.
+cp -r placeless older && sed -i '/"positions"/d' older/run.json
+status 2 train --resume --out-dir older --max-iters 25 # its checkpoint has none, and its settings say so no more
+says no-positions
+rm -rf older && cp -r full older && sed -i '/"positions"/d' older/run.json
+status 0 train --resume --out-dir older --max-iters 65
 
 # ---- Weights that cannot be computed with: a sentence, and the work so far stays ----
 status 1 train "${tiny[@]}" --lr 1e6 --warmup-iters 0 --max-iters 3 --out-dir far

@@ -54,11 +54,10 @@ static void a_later_token_is_not_seen(void **state) {
     }
 }
 
-/* Every way to cut a prompt into chunks gives the logits of the whole. */
-static void any_chunking_of_a_prompt(void **state) {
-    (void)state;
+/* Every way to cut a prompt into chunks gives the logits of the whole, with position embeddings and without. */
+static void chunks_agree(mg_gpt_config config) {
     enum { T = 12 };
-    mg_gpt *gpt = new_gpt(small());
+    mg_gpt *gpt = new_gpt(config);
     mg_tape *tape = new_tape(), *chunk_tape = new_tape();
     mg_tape_record(tape, false);
     mg_tape_record(chunk_tape, false);
@@ -93,6 +92,14 @@ static void any_chunking_of_a_prompt(void **state) {
     mg_tape_free(tape);
     mg_tape_free(chunk_tape);
     mg_gpt_free(gpt);
+}
+
+static void any_chunking_of_a_prompt(void **state) {
+    (void)state;
+    mg_gpt_config c = small();
+    chunks_agree(c);
+    c.positions = false;
+    chunks_agree(c);
 }
 
 /* ---- Masks that a cache serves ---- */
@@ -354,6 +361,75 @@ static void initial_weights(void **state) {
     mg_gpt_free(bare);
 }
 
+/* logits (T,V) of ids under `c`, on the tape. */
+static const mg_real *logits_of(mg_tape *tape, mg_gpt_config c, const int *ids, ptrdiff_t T) {
+    mg_gpt *gpt = new_gpt(c);
+    const mg_real *logits = mg_gpt_forward(gpt, tape, ids, 1, T, NULL)->data;
+    mg_gpt_free(gpt);
+    return logits;
+}
+
+/* How far the logits of reversed tokens are from the reversed logits. */
+static double unlike_reversed(mg_gpt_config c) {
+    enum { T = 12 };
+    int ids[T], reversed[T];
+    some_ids(ids, T);
+    for (int t = 0; t < T; t++) reversed[t] = ids[T - 1 - t];
+    mg_tape *tape = new_tape();
+    const mg_real *a = logits_of(tape, c, ids, T), *b = logits_of(tape, c, reversed, T);
+    double most = 0;
+    for (int t = 0; t < T; t++)
+        for (int k = 0; k < V; k++) most = fmax(most, fabs((double)a[t * V + k] - (double)b[(T - 1 - t) * V + k]));
+    mg_tape_free(tape);
+    return most;
+}
+
+/* Without the mask and without positions nothing tells one order from another; each of the two does. */
+static void order_comes_from_positions_or_the_mask(void **state) {
+    (void)state;
+    mg_gpt_config c = small();
+    c.mask = mg_lookahead(MG_LOOKAHEAD_ALL);
+    c.positions = false;
+    double rounding = sizeof(mg_real) == sizeof(float) ? 1e-4 : 1e-12;
+    assert_true(unlike_reversed(c) <= rounding);
+    c.mask = mg_lookahead(0);
+    assert_true(unlike_reversed(c) > 0.1);
+    c.mask = mg_lookahead(MG_LOOKAHEAD_ALL);
+    c.positions = true;
+    assert_true(unlike_reversed(c) > 0.1);
+}
+
+/* No weight knows the context: the same seed gives the same ones, and the same logits of a text that fits both. */
+static void without_positions_the_context_is_no_shape(void **state) {
+    (void)state;
+    enum { T = 12 };
+    mg_gpt_config c = small();
+    mg_gpt *with = new_gpt(c);
+    c.positions = false;
+    mg_gpt *without = new_gpt(c);
+    c.block_size = 100;
+    mg_gpt *longer = new_gpt(c);
+    mg_params *a = mg_gpt_params(without), *b = mg_gpt_params(longer);
+    assert_int_equal(a->n, mg_gpt_params(with)->n - 1);
+    assert_null(mg_params_find(a, "wpe"));
+    assert_int_equal(a->size, b->size);
+    assert_memory_equal(a->values, b->values, (size_t)a->size * sizeof(mg_real));
+    assert_memory_equal(mg_params_find(a, "wte")->tensor.data, mg_params_find(mg_gpt_params(with), "wte")->tensor.data,
+                        V * 24 * sizeof(mg_real));
+    int ids[100];
+    some_ids(ids, 100);
+    mg_tape *tape = new_tape();
+    const mg_real *in_short = mg_gpt_forward(without, tape, ids, 1, T, NULL)->data;
+    const mg_real *in_long = mg_gpt_forward(longer, tape, ids, 1, 100, NULL)->data;
+    for (int i = 0; i < T * V; i++) assert_close(in_short[i], in_long[i], 1e-4);
+    mg_tape_reset(tape);
+    assert_fails(mg_gpt_forward(without, tape, ids, 1, 13, NULL), "do not fit the context of 12");
+    mg_tape_free(tape);
+    mg_gpt_free(with);
+    mg_gpt_free(without);
+    mg_gpt_free(longer);
+}
+
 static void says(mg_gpt_config c, const char *part) {
     mg_error error;
     mg_gpt *gpt;
@@ -413,6 +489,8 @@ int main(void) {
         cmocka_unit_test(a_step_after_the_first_allocates_nothing),
         cmocka_unit_test(names_and_shapes_are_gpt2s),
         cmocka_unit_test(initial_weights),
+        cmocka_unit_test(order_comes_from_positions_or_the_mask),
+        cmocka_unit_test(without_positions_the_context_is_no_shape),
         cmocka_unit_test(sizes_that_cannot_be),
         cmocka_unit_test(the_smallest_model),
     };

@@ -39,7 +39,9 @@ def logits(config, p, ids):
     heads, width, eps = int(config["n_head"]), int(config["n_embd"]), float(config["eps"])
     length = len(ids)
     norm = lambda x, name: F.layer_norm(x, (width,), p[name + ".weight"], p[name + ".bias"], eps)
-    x = p["wte"][ids] + p["wpe"][:length]
+    x = p["wte"][ids]
+    if int(config.get("positions", 1)):
+        x = x + p["wpe"][:length]
     for i in range(int(config["n_layer"])):
         h = f"h.{i}."
         qkv = norm(x, h + "ln_1") @ p[h + "attn.c_attn.weight"] + p[h + "attn.c_attn.bias"]

@@ -147,6 +147,7 @@ static const char *const other_values[][2] = {
     {"leak", "0.1:3"},
     {"no-scale", "false"},
     {"no-output-projection", "false"},
+    {"no-positions", "false"},
     {"batch-size", "5"},
     {"grad-accum", "2"},
     {"lr", "0.02"},

@@ -191,6 +191,7 @@ static mg_status take_settings(json_t *settings, const char *path, mg_run_option
     for (const mg_setting *s; (s = mg_setting_next(&at, mg_run_settings));) {
         key_of(s, key, sizeof key);
         const json_t *value = json_object_get(settings, key);
+        if (!value && s->added) continue;
         if (!value) return mg_error_set(error, MG_ERR_FORMAT, "%s: the setting '%s' is missing", path, key);
         if (take_setting(s, value, (char *)options + at.base, &reason) != MG_OK)
             return mg_error_set(error, MG_ERR_FORMAT, "%s: '%s': %s", path, key, reason.message);
