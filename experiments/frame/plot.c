@@ -269,7 +269,7 @@ typedef struct box {
 } box;
 
 static bool is_free(const box *taken, int n, box wanted) {
-    if (wanted.right > FRAME_RIGHT + 10) return false;
+    if (wanted.left < FRAME_LEFT + 2 || wanted.right > FRAME_RIGHT + 10) return false;
     for (int i = 0; i < n; i++)
         if (fabs(taken[i].middle - wanted.middle) < NAME_HIGH && taken[i].left < wanted.right &&
             wanted.left < taken[i].right)
@@ -277,17 +277,18 @@ static bool is_free(const box *taken, int n, box wanted) {
     return true;
 }
 
-/* A name stands right of its point, else left, above or below it; where all of it is taken there is none. */
+/* A name is right of its point, else left, above, below or at a corner; where all of that is taken there is none. */
 static void plot_name(FILE *pipe, const frame *f, const char *name, double x, double y, box *taken, int *n) {
     static const struct {
         double across, up, from; /* from: the part of its width that lies left of the place */
         const char *how;
-    } sides[] = {{8, 0, 0, "left"}, {-8, 0, 1, "right"}, {0, 14, 0.5, "center"}, {0, -14, 0.5, "center"}};
+    } sides[] = {{8, 0, 0, "left"},  {-8, 0, 1, "right"},  {0, 16, 0.5, "center"}, {0, -16, 0.5, "center"},
+                 {8, 16, 0, "left"}, {-8, 16, 1, "right"}, {8, -16, 0, "left"},    {-8, -16, 1, "right"}};
     double width = NAME_LETTER * mg_text_columns(name);
     for (size_t i = 0; i < sizeof sides / sizeof *sides; i++) {
         double left = x + sides[i].across - sides[i].from * width;
         box wanted = {left, left + width, y - sides[i].up};
-        if (*n == MOST_NAMES || !is_free(taken, *n, wanted)) continue;
+        if (*n == MOST_NAMES || wanted.middle > f->bottom - NAME_HIGH / 2 || !is_free(taken, *n, wanted)) continue;
         taken[(*n)++] = wanted;
         label_at(pipe, f, name, x + sides[i].across, wanted.middle, sides[i].how, 0x444444);
         return;
