@@ -214,7 +214,7 @@ static mg_status time_passes(mg_lab *lab, mg_gpt *gpt, int repeats, double secon
     return status;
 }
 
-/* GPT-2's width, so that no cache of the processor holds the weights; what they are does not matter to the time. */
+/* GPT-2's width: weights that a processor's second cache does not hold. What they are does not matter to the time. */
 static mg_status new_large(const speculative_models *m, mg_gpt **large, mg_error *error) {
     mg_gpt_config c = mg_gpt_defaults();
     c.n_head = 12;
@@ -242,10 +242,10 @@ static void show_passes(mg_lab *lab, const double small[LONGEST_PASS], const dou
     lab_line(figure, LAB_AMBER, lab_format(lab, "width 768, %.0f µs for one", 1e6 * large[0]), LONGEST_PASS, n,
              cost[1]);
     lab_line(figure, LAB_FLOOR, "as many passes over one", LONGEST_PASS, n, n);
-    lab_figure_end(figure,
-                   "Drafting can pay only where a pass over several tokens costs less than as many passes over one. "
-                   "That is so where reading the weights takes the time: once they are too large for the processor's "
-                   "caches. The weights of the model of width 768 were not trained; its time does not depend on them.");
+    lab_figure_end(
+        figure, "Drafting can pay only where a pass over several tokens costs less than as many passes over one. "
+                "That is so where reading the weights takes the time, and a product with several rows reads them once. "
+                "The weights of the model of width 768 were not trained; its time does not depend on them.");
 }
 
 static mg_status compare_passes(mg_lab *lab, const speculative_models *m, mg_error *error) {
