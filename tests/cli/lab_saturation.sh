@@ -23,10 +23,10 @@ done
     --out-dir sweep >out.txt 2>err.txt
 [ $? -eq 3 ] || fail "other sizes: $(cat err.txt) $(grep -A2 FAIL out.txt)"
 grep -q ',fail$' sweep/summary.csv && fail "other sizes: $(grep ',fail$' sweep/summary.csv)"
-grep -q '^2/√C: loss unscaled.*,undecided$' sweep/summary.csv || fail "a threshold of other settings"
-grep -q '^gradient of q .*,pass$' sweep/summary.csv || fail "two heads: $(grep '^gradient of q' sweep/summary.csv)"
+grep -q '^"2/√C: loss unscaled.*,undecided$' sweep/summary.csv || fail "a threshold of other settings"
+grep -q '^"gradient of q .*,pass$' sweep/summary.csv || fail "two heads: $(grep 'gradient of q' sweep/summary.csv)"
 grep -q '^"0.03, scaled",' sweep/loss-gpt2.csv || fail "--init-std: $(head -2 sweep/loss-gpt2.csv)"
-[ "$(wc -l <sweep/sweep.csv)" -eq 5 ] && grep -q '^not divided: saturated.*,pass$' sweep/summary.csv || fail "the sweep"
+[ "$(wc -l <sweep/sweep.csv)" -eq 5 ] && grep -q '^"not divided: saturated.*,pass$' sweep/summary.csv || fail "the sweep"
 for list in 5 4,,8 x -4 0 128; do
     "$maskgrad" lab saturation --n-embd 64 "--d-k=$list" --out-dir bad >out.txt 2>err.txt
     [ $? -eq 2 ] && grep -q "not '$list'" err.txt || fail "--d-k $list: $(cat err.txt)"
