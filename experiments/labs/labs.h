@@ -22,6 +22,8 @@ extern const lab_options lab_alarm_options;
 mg_status lab_cache(mg_lab *lab, mg_error *error);
 mg_status lab_speculative(mg_lab *lab, mg_error *error);
 extern const lab_options lab_speculative_options;
+mg_status lab_hidden(mg_lab *lab, mg_error *error);
+extern const lab_options lab_hidden_options;
 mg_status lab_heads(mg_lab *lab, mg_error *error);
 extern const lab_options lab_heads_options;
 mg_status lab_multihead(mg_lab *lab, mg_error *error);
