@@ -248,14 +248,17 @@ static void show_curves(mg_lab *lab, model models[N_MODELS], const truth *x, int
         lab_line(figure, models[i].colour, models[i].name, n, at, y);
     }
     if (x->known) {
-        lab_floor(figure, lab_format(lab, "H given both sides, %.3f", x->mean[BOTH]), x->mean[BOTH]);
-        lab_floor(figure, lab_format(lab, "H given the left, %.3f", x->mean[LEFT]), x->mean[LEFT]);
+        lab_floor(figure, "H given both sides", x->mean[BOTH]);
+        lab_floor(figure, "H given the left", x->mean[LEFT]);
     }
-    lab_figure_end(figure, "Each model can come down to the entropy of a hidden "
-                           "token given what it sees. A model that sees "
-                           "more may end lower, honestly. The one whose label "
-                           "was left in its input falls to 0: it has "
-                           "learned to copy.");
+    lab_figure_end(
+        figure,
+        "Of training, where up to four tokens are hidden at once, so that the curves end a little above what one "
+        "hidden token costs. Each model can come down to the entropy of a hidden "
+        "token given what it sees. A model that sees "
+        "more may end lower, honestly. The one whose label "
+        "was left in its input falls to 0: it has "
+        "learned to copy.");
 }
 
 static void show_positions(mg_lab *lab, const task *t, model models[N_MODELS], const truth *x) {
