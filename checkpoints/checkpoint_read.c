@@ -41,7 +41,7 @@ static mg_status check_root(const mg_h5 *h5, mg_checkpoint_info *info) {
 }
 
 static mg_status read_config(const mg_h5 *h5, int version, mg_gpt_config *config) {
-    *config = mg_gpt_defaults();
+    *config = (mg_gpt_config){0};
     mg_status status = mg_fields_read(h5, MG_CONFIG_GROUP, mg_config_fields, version, config);
     if (status != MG_OK) return status;
     mg_error why = {0};

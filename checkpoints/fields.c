@@ -15,13 +15,13 @@ const mg_field mg_config_fields[] = {
     {"leak_layer", MG_FIELD_INT, offsetof(mg_gpt_config, leak_layer), 1},
     {"leak_head", MG_FIELD_INT, offsetof(mg_gpt_config, leak_head), 1},
     {"leak_lookahead", MG_FIELD_LOOKAHEAD, offsetof(mg_gpt_config, leak_lookahead), 1},
-    {"scale", MG_FIELD_BOOL, offsetof(mg_gpt_config, scale), 1},
-    {"output_projection", MG_FIELD_BOOL, offsetof(mg_gpt_config, output_projection), 1},
+    {"scale", MG_FIELD_NOT, offsetof(mg_gpt_config, no_scale), 1},
+    {"output_projection", MG_FIELD_NOT, offsetof(mg_gpt_config, no_output_projection), 1},
     {"init_std", MG_FIELD_DOUBLE, offsetof(mg_gpt_config, init_std), 1},
     {"attn_init_std", MG_FIELD_DOUBLE, offsetof(mg_gpt_config, attn_init_std), 1},
     {"dropout", MG_FIELD_DOUBLE, offsetof(mg_gpt_config, dropout), 1},
     {"eps", MG_FIELD_DOUBLE, offsetof(mg_gpt_config, eps), 1},
-    {"positions", MG_FIELD_BOOL, offsetof(mg_gpt_config, positions), 2},
+    {"positions", MG_FIELD_NOT, offsetof(mg_gpt_config, no_positions), 2},
     {0},
 };
 
@@ -58,7 +58,7 @@ int64_t mg_field_int(const mg_field *field, const void *from) {
     case MG_FIELD_INT: return *(const int *)member;
     case MG_FIELD_LOOKAHEAD:
         return *(const int *)member == MG_LOOKAHEAD_ALL ? LOOKAHEAD_ALL_ON_DISK : *(const int *)member;
-    case MG_FIELD_BOOL: return *(const bool *)member;
+    case MG_FIELD_NOT: return !*(const bool *)member;
     case MG_FIELD_INT64: return *(const int64_t *)member;
     case MG_FIELD_UINT64:
     case MG_FIELD_HASH:
@@ -96,13 +96,13 @@ static mg_status take_int(const mg_h5 *h5, const char *object, const mg_field *f
         *(int64_t *)member = value;
         return MG_OK;
     }
-    int64_t low = field->type == MG_FIELD_INT ? INT_MIN : field->type == MG_FIELD_BOOL ? 0 : LOOKAHEAD_ALL_ON_DISK;
-    int64_t high = field->type == MG_FIELD_BOOL ? 1 : INT_MAX;
+    int64_t low = field->type == MG_FIELD_INT ? INT_MIN : field->type == MG_FIELD_NOT ? 0 : LOOKAHEAD_ALL_ON_DISK;
+    int64_t high = field->type == MG_FIELD_NOT ? 1 : INT_MAX;
     if (value < low || value > high)
         return mg_h5_error(h5, "the attribute '%s' of %s is %" PRId64 ", which is not between %" PRId64 " and %" PRId64,
                            field->name, object, value, low, high);
-    if (field->type == MG_FIELD_BOOL)
-        *(bool *)member = value != 0;
+    if (field->type == MG_FIELD_NOT)
+        *(bool *)member = value == 0;
     else if (field->type == MG_FIELD_LOOKAHEAD && value == LOOKAHEAD_ALL_ON_DISK)
         *(int *)member = MG_LOOKAHEAD_ALL;
     else

@@ -87,7 +87,8 @@ static mg_status read_eps(const reader *r, double *eps) {
 }
 
 static mg_status read_all(const reader *r, mg_gpt_config *config, bool *tied) {
-    *config = mg_gpt_defaults();
+    bool scale = true;
+    *config = (mg_gpt_config){.leak_layer = -1, .init_std = 0.02};
     if (!json_is_object(r->json)) return refuse(r, "is not a JSON object");
     mg_status status = check_kind(r);
     if (status == MG_OK) status = read_size(r, "n_layer", &config->n_layer);
@@ -98,7 +99,8 @@ static mg_status read_all(const reader *r, mg_gpt_config *config, bool *tied) {
     const char *context = !get(r, "n_positions") && get(r, "n_ctx") ? "n_ctx" : "n_positions";
     if (status == MG_OK) status = read_size(r, context, &config->block_size);
     if (status == MG_OK) status = read_eps(r, &config->eps);
-    if (status == MG_OK) status = read_flag(r, "scale_attn_weights", true, &config->scale);
+    if (status == MG_OK) status = read_flag(r, "scale_attn_weights", true, &scale);
+    config->no_scale = !scale;
     if (status == MG_OK) status = read_flag(r, "tie_word_embeddings", true, tied);
     if (status == MG_OK)
         status = refuse_flag(r, "scale_attn_by_inverse_layer_idx", "this library scales all layers' scores alike");

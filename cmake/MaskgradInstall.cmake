@@ -23,10 +23,10 @@ endif()
 # their own. They are the headers of these folders, one after the other, without what is marked as not installed.
 set(user_headers
     lib/core/error lib/core/heap lib/core/rng lib/core/tensor lib/core/tape lib/core/threads lib/ops/mask lib/ops/attention lib/ops/ops
-    lib/nn/params lib/nn/adamw lib/nn/kv_cache lib/nn/gpt lib/nn/sampler lib/nn/generator lib/check/gradcheck
+    lib/nn/params lib/nn/adamw lib/nn/gpt_config lib/nn/kv_cache lib/nn/gpt lib/nn/sampler lib/nn/generator lib/check/gradcheck
     lib/check/causality lib/check/influence lib/check/audit datasets/tokenizer datasets/bpe datasets/grammar
     datasets/corpus datasets/pairs checkpoints/guard checkpoints/checkpoint checkpoints/params_file checkpoints/weight checkpoints/gpt2_import
-    trainers/evaluation trainers/alarm trainers/trainer trainers/generate_text)
+    trainers/evaluation trainers/alarm trainers/train_options trainers/trainer trainers/generate_text)
 set(operation_headers lib/core/arena lib/core/operation lib/core/parallel lib/core/gemm)
 
 function(maskgrad_header name comment include)

@@ -26,7 +26,7 @@ static double median(double *x, int n) {
 
 /* The numbers that a token multiplies: matrices, and the head (which is the token embedding again). */
 static double matrix_numbers(const mg_gpt_config *c) {
-    double C = c->n_embd, projection = c->output_projection ? 1 : 0;
+    double C = c->n_embd, projection = c->no_output_projection ? 0 : 1;
     return c->n_layer * (11 + projection) * C * C + (double)c->vocab_size * C;
 }
 

@@ -2,6 +2,7 @@
 #include "checkpoint.h"
 #include "commands.h"
 #include "csv_table.h"
+#include "evaluation.h"
 #include "flags.h"
 #include "options.h"
 #include "parallel.h"

@@ -184,15 +184,15 @@ static mg_status weights_settings(mg_run *run, start *from, const mg_given *give
     apply(given, &run->options);
     const mg_gpt_config *file = &stored.train.model, *asked = &run->options.train.model;
     char places[64] = " --no-positions";
-    if (file->positions) snprintf(places, sizeof places, " --block-size %d", file->block_size);
+    if (!file->no_positions) snprintf(places, sizeof places, " --block-size %d", file->block_size);
     if (file->n_layer != asked->n_layer || file->n_head != asked->n_head || file->n_embd != asked->n_embd ||
-        file->output_projection != asked->output_projection || file->positions != asked->positions ||
-        (file->positions && file->block_size != asked->block_size))
+        file->no_output_projection != asked->no_output_projection || file->no_positions != asked->no_positions ||
+        (!file->no_positions && file->block_size != asked->block_size))
         return mg_error_set(error, MG_ERR_INPUT,
                             "the model in %s has --n-layer %d --n-head %d --n-embd %d%s%s; a run that starts from it "
                             "cannot change these",
                             path, file->n_layer, file->n_head, file->n_embd, places,
-                            file->output_projection ? "" : " --no-output-projection");
+                            file->no_output_projection ? " --no-output-projection" : "");
     return MG_OK;
 }
 

@@ -9,13 +9,13 @@
 #include "read_text.h"
 #include "tokenizer_internal.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-mg_data_options mg_data_defaults(void) {
-    return (mg_data_options){.validation = 0.1, .grammar_size = 1000000, .seed = 1337};
-}
+enum { USUAL_GRAMMAR = 1000000 }; /* words to draw */
+#define USUAL_VALIDATION 0.1
 
 /* One more sentence for the user. */
 static void warn(mg_corpus *corpus, const char *format, ...) MG_PRINTF(2, 3);
@@ -214,9 +214,6 @@ static mg_status spell_out(mg_corpus *corpus, const mg_data_options *options, mg
 
 static mg_status load_grammar(mg_corpus *corpus, const mg_data_options *options, mg_tokenizer_kind kind,
                               const char *csv, size_t length, mg_error *error) {
-    if (options->grammar_size < 2 || options->grammar_size > MG_GRAMMAR_LONGEST_CORPUS)
-        return mg_error_set(error, MG_ERR_INPUT, "%td words to draw from %s; it must be between 2 and %d",
-                            options->grammar_size, options->path, MG_GRAMMAR_LONGEST_CORPUS);
     mg_status status = mg_grammar_parse(&corpus->grammar, csv, length, options->path, error);
     if (status == MG_OK) status = grammar_tokenizer(corpus->grammar, &corpus->tokenizer, error);
     if (status == MG_OK && options->tokenizer && kind == MG_TOKENIZER_GRAMMAR)
@@ -255,7 +252,7 @@ static mg_status check_idle(mg_corpus *corpus, const mg_data_options *options, m
             options->path, kind == MG_TOKENIZER_GRAMMAR ? "the grammar's words" : mg_tokenizer_kind_name(kind));
     if (options->merges && options->tokenizer)
         warn(corpus, "%s is not read: the checkpoint has its own merges", options->merges);
-    if (!is_grammar && options->grammar_size != mg_data_defaults().grammar_size)
+    if (!is_grammar && options->grammar_size != USUAL_GRAMMAR)
         warn(corpus, "the grammar size changes nothing: %s is not a grammar", corpus->name);
     return MG_OK;
 }
@@ -270,19 +267,28 @@ static mg_status split(mg_corpus *corpus, const mg_data_options *options, mg_err
     return MG_OK;
 }
 
-/* The bytes, and what else decides which tokens a split has. The default split leaves the hash that of the bytes. */
+/* The bytes, and what else decides which tokens a split has. The program's default split leaves the hash that of the
+ * bytes. */
 static uint64_t hash_of(const mg_data_options *options, const char *text, size_t length) {
     uint64_t hash = mg_fnv1a(MG_FNV_START, text, length);
     if (options->column) hash = mg_fnv1a(hash, options->column, strlen(options->column) + 1);
-    if (options->validation != mg_data_defaults().validation)
+    if (options->validation != USUAL_VALIDATION)
         hash = mg_fnv1a(hash, &options->validation, sizeof options->validation);
     return hash;
 }
 
-static mg_status load(mg_corpus *corpus, const mg_data_options *options, mg_error *error) {
-    if (!(options->validation >= 0 && options->validation < 1))
+static mg_status check_options(const mg_data_options *o, mg_error *error) {
+    if (!(o->validation >= 0 && o->validation < 1))
         return mg_error_set(error, MG_ERR_INPUT, "validation is a share of the tokens: %g is not in [0, 1)",
-                            options->validation);
+                            o->validation);
+    if (o->grammar_size < 2 || o->grammar_size > MG_GRAMMAR_LONGEST_CORPUS)
+        return mg_error_set(error, MG_ERR_INPUT,
+                            "grammar_size is %" PRId64 "; the words to draw from %s must be between 2 and %d",
+                            o->grammar_size, o->path, MG_GRAMMAR_LONGEST_CORPUS);
+    return MG_OK;
+}
+
+static mg_status load(mg_corpus *corpus, const mg_data_options *options, mg_error *error) {
     const char *slash = strrchr(options->path, '/');
     corpus->name = mg_strdup(slash ? slash + 1 : options->path, error);
     if (!corpus->name) return MG_ERR_MEMORY;
@@ -310,9 +316,14 @@ static mg_status load(mg_corpus *corpus, const mg_data_options *options, mg_erro
 }
 
 mg_status mg_corpus_load(mg_corpus **corpus, const mg_data_options *options, mg_error *error) {
+    *corpus = NULL;
+    mg_data_options filled = *options;
+    if (filled.grammar_size == 0) filled.grammar_size = USUAL_GRAMMAR;
+    mg_status status = check_options(&filled, error);
+    if (status != MG_OK) return status;
     *corpus = mg_alloc_zero(1, sizeof **corpus, "a corpus", error);
     if (!*corpus) return MG_ERR_MEMORY;
-    mg_status status = load(*corpus, options, error);
+    status = load(*corpus, &filled, error);
     if (status != MG_OK) {
         mg_corpus_free(*corpus);
         *corpus = NULL;

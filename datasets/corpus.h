@@ -9,12 +9,12 @@ typedef struct mg_data_options {
     const char *tokens;   /* "char", "word", "gpt2"; NULL: "char" (a grammar brings its own) */
     const char *column;   /* of a CSV whose rows are documents */
     const char *merges;   /* for "gpt2": merges.txt */
-    double validation;    /* the last share of the tokens, at least one; 0.1; 0: validate on the training tokens */
-    int64_t grammar_size; /* words to draw from a grammar; 1,000,000 */
+    double validation;    /* share of the tokens, the last, kept for validation, at least one token; 0: none, and the
+                           * training tokens serve as both */
+    int64_t grammar_size; /* words to draw from a grammar; 0: 1,000,000 */
     uint64_t seed;        /* of that draw */
     const mg_tokenizer *tokenizer; /* not NULL: an existing model's tokenizer, used instead of tokens and merges */
 } mg_data_options;
-MG_API mg_data_options mg_data_defaults(void);
 
 typedef enum mg_split { MG_TRAIN, MG_VALIDATION } mg_split;
 

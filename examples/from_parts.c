@@ -30,9 +30,7 @@ int main(void) {
     if (mg_tokenizer_from_text(&tokenizer, MG_TOKENIZER_CHAR, text, strlen(text), &error) ||
         mg_tokenizer_encode(tokenizer, text, strlen(text), &tokens, &n, &error))
         return fprintf(stderr, "%s\n", error.message), 1;
-    mg_gpt_config config = mg_gpt_defaults();
-    config.block_size = BLOCK;
-    config.vocab_size = mg_tokenizer_size(tokenizer);
+    mg_gpt_config config = {.block_size = BLOCK, .vocab_size = mg_tokenizer_size(tokenizer)};
     mg_tape *tape;
     mg_gpt *gpt;
     mg_adamw *adamw;

@@ -5,10 +5,8 @@ int main(int argc, char **argv) {
     mg_error error;
     mg_corpus *corpus;
     mg_trainer *trainer;
-    mg_data_options data = mg_data_defaults();
-    mg_train_options options = mg_train_defaults();
-    data.path = argc > 1 ? argv[1] : "text.txt";
-    options.max_iters = 1000;
+    mg_data_options data = {.path = argc > 1 ? argv[1] : "text.txt"};
+    mg_train_options options = {.max_iters = 1000};
     if (mg_corpus_load(&corpus, &data, &error) || mg_trainer_new(&trainer, &options, corpus, &error))
         return fprintf(stderr, "%s\n", error.message), 1;
     for (mg_step step = {0}; mg_trainer_steps_done(trainer) < options.max_iters;) {

@@ -65,12 +65,12 @@ static mg_status set_number(const mg_setting *flag, void *value, const char *tex
     return MG_OK;
 }
 
-/* As text, a switch is the value it holds, so that --no-scale is written as "scale": false. */
+/* As text, --no-scale is whether there is a scale: it is written as "scale": false. */
 static mg_status set_switch(const mg_setting *flag, bool *value, const char *text, mg_error *error) {
     bool is_true = strcmp(text, "true") == 0;
     if (!is_true && strcmp(text, "false") != 0)
         return mg_error_set(error, MG_ERR_INPUT, "%s is true or false, not '%s'", flag->name, text);
-    *value = is_true;
+    *value = is_true == (flag->kind == MG_SETTING_ON);
     return MG_OK;
 }
 
@@ -105,7 +105,9 @@ void mg_setting_format(const mg_setting *flag, const void *values, char *text, s
     case MG_SETTING_INT64: snprintf(text, size, "%lld", (long long)*(const int64_t *)value); break;
     case MG_SETTING_REAL: format_real(*(const double *)value, text, size); break;
     case MG_SETTING_ON:
-    case MG_SETTING_OFF: snprintf(text, size, "%s", *(const bool *)value ? "true" : "false"); break;
+    case MG_SETTING_OFF:
+        snprintf(text, size, "%s", *(const bool *)value == (flag->kind == MG_SETTING_ON) ? "true" : "false");
+        break;
     case MG_SETTING_TEXT:
         if (*(const char *const *)value) snprintf(text, size, "%s", *(const char *const *)value);
         break;

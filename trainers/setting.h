@@ -23,7 +23,7 @@ typedef enum mg_setting_kind {
     MG_SETTING_REAL,   /* double, finite */
     MG_SETTING_TEXT,   /* const char *, not copied */
     MG_SETTING_ON,     /* bool: the flag takes no value and sets it */
-    MG_SETTING_OFF,    /* bool: the flag takes no value and clears it */
+    MG_SETTING_OFF,    /* bool: the flag takes no value and sets it; in files its opposite, as "scale" of --no-scale */
     MG_SETTING_CUSTOM, /* .parse and .format know */
     MG_SETTING_HEADING /* not a setting: .help is a heading of --help */
 } mg_setting_kind;

@@ -2,9 +2,24 @@
 #include "attention.h"
 
 #include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+mg_train_options mg_train_defaults(void) {
+    mg_train_options options = {.weight_decay = 0.1, .grad_clip = 1.0, .seed = 1337};
+    mg_train_options_fill(&options);
+    options.schedule.min_lr = NAN;
+    options.schedule.warmup_iters = 100;
+    options.schedule.decay_iters = 0;
+    return options;
+}
+
+void mg_train_options_resolve(mg_train_options *options) {
+    if (isnan(options->schedule.min_lr)) options->schedule.min_lr = options->schedule.lr / 10;
+    mg_train_options_fill(options);
+}
 
 /* ---- The mask ---- */
 
@@ -134,11 +149,11 @@ const mg_setting mg_lesson_settings[] = {
      .help = "How many later positions a position sees (0: causal; all: no mask)"},
     {.name = "leak", FIXED, CUSTOM(model, parse_leak, format_leak, "LAYER.HEAD[:K]"),
      .help = "Let one head see K later positions (default 1); layers and heads count from 0"},
-    {.name = "no-scale", FIXED, OFF(model.scale),
+    {.name = "no-scale", FIXED, OFF(model.no_scale),
      .help = "Do not scale the attention scores by 1/sqrt(d_k)"},
-    {.name = "no-output-projection", FIXED, OFF(model.output_projection),
+    {.name = "no-output-projection", FIXED, OFF(model.no_output_projection),
      .help = "Leave out W^O, the projection after the heads"},
-    {.name = "no-positions", FIXED, OFF(model.positions), .added = true,
+    {.name = "no-positions", FIXED, OFF(model.no_positions), .added = true,
      .help = "Add no position to the tokens: only the mask tells a model where it is"},
     {0},
 };
@@ -158,8 +173,8 @@ const mg_setting mg_training_settings[] = {
     {.name = "lr-decay-iters", FIXED, LONG_COUNT(schedule.decay_iters, 1, 1000000000),
      .help = "Step at which the learning rate has fallen to --min-lr [--max-iters]"},
     {.name = "weight-decay", FIXED, REAL(weight_decay, 0, 1000), .help = "AdamW's weight decay; applies to matrices only"},
-    {.name = "beta1", FIXED, REAL(beta1, 0, 1), .open = MG_SETTING_OPEN_MAX, .help = "AdamW's decay rate for the mean of the gradient"},
-    {.name = "beta2", FIXED, REAL(beta2, 0, 1), .open = MG_SETTING_OPEN_MAX, .help = "AdamW's decay rate for the mean of the squared gradient"},
+    {.name = "beta1", FIXED, REAL(beta1, 0, 1), .open = MG_SETTING_OPEN_MIN | MG_SETTING_OPEN_MAX, .help = "AdamW's decay rate for the mean of the gradient"},
+    {.name = "beta2", FIXED, REAL(beta2, 0, 1), .open = MG_SETTING_OPEN_MIN | MG_SETTING_OPEN_MAX, .help = "AdamW's decay rate for the mean of the squared gradient"},
     {.name = "grad-clip", FIXED, REAL(grad_clip, 0, DBL_MAX), .help = "Scale down gradients whose norm is larger than this (0: off)"},
     {.name = "seed", .also = "s", FIXED, LONG_COUNT(seed, 0, MG_SEED_MAX),
      .help = "Seed of everything random: weights, windows, dropout, the draw from a grammar"},

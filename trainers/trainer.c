@@ -20,35 +20,6 @@ struct mg_trainer {
     double best_loss;
 };
 
-/* ---- Options ---- */
-
-mg_train_options mg_train_defaults(void) {
-    return (mg_train_options){
-        .model = mg_gpt_defaults(),
-        .batch_size = 16,
-        .grad_accum = 1,
-        .max_iters = 1500,
-        .schedule = {.lr = 1e-3, .min_lr = NAN, .warmup_iters = 100, .decay_iters = -1},
-        .weight_decay = 0.1,
-        .beta1 = 0.9,
-        .beta2 = 0.99, /* nanoGPT's value for few tokens per step */
-        .grad_clip = 1.0,
-        .seed = 1337,
-    };
-}
-
-void mg_train_options_resolve(mg_train_options *options) {
-    if (isnan(options->schedule.min_lr)) options->schedule.min_lr = options->schedule.lr / 10;
-    if (options->schedule.decay_iters < 0) options->schedule.decay_iters = options->max_iters;
-}
-
-static mg_status check(const mg_train_options *options, mg_error *error) {
-    if (options->schedule.min_lr > options->schedule.lr)
-        return mg_error_set(error, MG_ERR_INPUT, "--min-lr %g is above --lr %g", options->schedule.min_lr,
-                            options->schedule.lr);
-    return MG_OK;
-}
-
 /* ---- Making one ---- */
 
 /* Bytes that training takes, by purpose. */
@@ -104,13 +75,13 @@ static mg_status make_batch(mg_trainer *trainer, mg_error *error) {
 
 static mg_status build(mg_trainer *trainer, mg_error *error) {
     mg_train_options *o = &trainer->options;
-    mg_train_options_resolve(o);
+    mg_train_options_fill(o);
     int n_tokens = mg_tokenizer_size(trainer->corpus->tokenizer);
     if (o->model.vocab_size == 0) o->model.vocab_size = n_tokens;
     if (o->model.vocab_size < n_tokens)
         return mg_error_set(error, MG_ERR_INPUT, "the data has %d different tokens, the model's vocabulary only %d",
                             n_tokens, o->model.vocab_size);
-    mg_status status = check(o, error);
+    mg_status status = mg_train_options_check(o, error);
     if (status == MG_OK) status = mg_gpt_config_check(&o->model, error);
     if (status == MG_OK) status = mg_corpus_check(trainer->corpus, o->model.block_size, error);
     if (status == MG_OK) status = check_memory(o, error);

@@ -1,8 +1,7 @@
 /* One training run as an object in memory: a model, its optimizer, and a corpus to draw windows from. The command
  * `train` owns one; a lab owns two, with the same seed and the same windows, one mask apart.
  *
- *     mg_train_options options = mg_train_defaults();
- *     options.model.mask = mg_lookahead(MG_LOOKAHEAD_ALL);
+ *     mg_train_options options = {.max_iters = 1000, .model.mask = mg_lookahead(MG_LOOKAHEAD_ALL)};
  *     mg_trainer_new(&trainer, &options, corpus, &error);
  *     while (mg_trainer_steps_done(trainer) < options.max_iters) mg_trainer_step(trainer, &step, &error);
  *     mg_trainer_evaluate(trainer, MG_VALIDATION, 100, &evaluation, &error);
@@ -15,20 +14,7 @@
 #include "checkpoint.h"
 #include "corpus.h"
 #include "evaluation.h"
-
-typedef struct mg_train_options {
-    mg_gpt_config model; /* vocab_size 0: as many as the corpus's tokenizer has */
-    int batch_size;      /* windows per micro-batch */
-    int grad_accum;      /* micro-batches per step: the gradient is the mean over all batch_size * grad_accum windows */
-    int64_t max_iters;
-    mg_lr_schedule schedule; /* min_lr NaN: lr / 10; decay_iters -1: max_iters */
-    double weight_decay, beta1, beta2;
-    double grad_clip; /* of the global norm; 0: off */
-    uint64_t seed;    /* of the initial weights, the windows and dropout */
-} mg_train_options;
-
-/* nanoGPT's values, at the size of a toy; one table in trainer.c. */
-MG_API mg_train_options mg_train_defaults(void);
+#include "train_options.h"
 
 typedef struct mg_step {
     int64_t step; /* which one: how many were done before it */
@@ -70,8 +56,6 @@ MG_API mg_checkpoint mg_trainer_checkpoint(mg_trainer *trainer);
 MG_API mg_status mg_trainer_restore(mg_trainer *trainer, const mg_checkpoint *checkpoint, mg_error *error);
 
 /* ---- Not installed: between maskgrad's own files ---- */
-/* Replace min_lr NaN by lr / 10, and decay_iters -1 by max_iters. */
-void mg_train_options_resolve(mg_train_options *options);
 /* The windows of the step that was done last: batch_size * grad_accum * block_size ids and their targets. */
 void mg_trainer_batch(const mg_trainer *trainer, const int **ids, const int **targets);
 /* Remember a validation loss; the lowest goes into checkpoints. */

@@ -19,14 +19,15 @@ enum { T = 14, MOST_LAYERS = 4, VOCABULARY = 32, LATE = T - 3 };
 /* ---- Models that were never trained: the mask holds for any weights ---- */
 
 static mg_gpt_config config_of(int n_layer, int lookahead) {
-    mg_gpt_config config = mg_gpt_defaults();
-    config.n_layer = n_layer;
-    config.n_embd = 32;
-    config.block_size = T;
-    config.vocab_size = VOCABULARY;
-    config.mask = mg_lookahead(lookahead);
-    config.init_std = 0.2; /* ten times GPT-2's, so that what flows is far above rounding */
-    return config;
+    return (mg_gpt_config){
+        .n_layer = n_layer,
+        .n_head = 4,
+        .n_embd = 32,
+        .block_size = T,
+        .vocab_size = VOCABULARY,
+        .mask = mg_lookahead(lookahead),
+        .init_std = 0.2, /* ten times GPT-2's, so that what flows is far above rounding */
+    };
 }
 
 static mg_status measure(mg_lab *lab, const mg_gpt_config *config, mg_causality *result, mg_error *error) {

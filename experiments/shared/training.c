@@ -111,6 +111,7 @@ static mg_status set_up(mg_lab *lab, lab_training *t, const mg_corpus *corpus, c
         v->loss = lab_numbers(lab, t->n_steps);
         v->grad_norm = lab_numbers(lab, t->n_steps);
         v->validation = lab_numbers(lab, most);
+        mg_train_options_resolve(&v->options);
         mg_status status = mg_trainer_new(&v->trainer, &v->options, corpus, error);
         if (!status) status = mg_trainer_set_alarm(v->trainer, error);
         if (status) return status;

@@ -4,6 +4,7 @@
 
 #include "lab.h"
 #include "options.h"
+#include "trainer.h"
 
 /* A shipped data set ("frases.csv"), wherever the program is started from. */
 const char *lab_shipped_data(mg_lab *lab, const char *name);

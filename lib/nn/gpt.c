@@ -20,87 +20,6 @@ struct mg_gpt {
     mg_mask *mask; /* (n_layer, n_head) */
 };
 
-/* ---- Configuration ---- */
-
-mg_gpt_config mg_gpt_defaults(void) {
-    return (mg_gpt_config){.n_layer = 2,
-                           .n_head = 4,
-                           .n_embd = 64,
-                           .block_size = 32,
-                           .leak_layer = -1,
-                           .document_end = -1,
-                           .scale = true,
-                           .output_projection = true,
-                           .positions = true,
-                           .init_std = 0.02,
-                           .eps = 1e-5};
-}
-
-static mg_status check_range(const char *name, int value, int most, mg_error *error) {
-    if (value >= 1 && value <= most) return MG_OK;
-    return mg_error_set(error, MG_ERR_INPUT, "%s is %d; it must be between 1 and %d", name, value, most);
-}
-
-static const char *const mask_names[] = {[MG_MASK_LOOKAHEAD] = "lookahead",
-                                         [MG_MASK_WINDOW] = "the window of the mask",
-                                         [MG_MASK_PREFIX] = "the prefix of the mask",
-                                         [MG_MASK_BLOCK] = "the block of the mask"};
-
-static mg_status check_std(const char *name, double value, mg_error *error) {
-    if (value >= 0 && value < INFINITY) return MG_OK;
-    return mg_error_set(error, MG_ERR_INPUT, "%s is %g; it must be 0 or a positive number", name, value);
-}
-
-mg_status mg_gpt_config_check(const mg_gpt_config *c, mg_error *error) {
-    mg_status status = check_range("n_layer", c->n_layer, 1000, error);
-    if (!status) status = check_range("n_head", c->n_head, 1000, error);
-    if (!status) status = check_range("n_embd", c->n_embd, 1 << 16, error);
-    if (!status) status = check_range("block_size", c->block_size, 1 << 20, error);
-    if (!status) status = check_range("vocab_size", c->vocab_size, 1 << 24, error);
-    if (status) return status;
-    if (c->n_embd % c->n_head != 0)
-        return mg_error_set(
-            error, MG_ERR_INPUT,
-            "n_embd is %d and n_head is %d; each head takes an equal share, so n_embd must be a multiple "
-            "of n_head",
-            c->n_embd, c->n_head);
-    int64_t C = c->n_embd, rows = c->vocab_size + (c->positions ? (int64_t)c->block_size : 0);
-    int64_t count = rows * C + c->n_layer * (12 * C * C + 13 * C);
-    if (count > (int64_t)1 << 33)
-        return mg_error_set(error, MG_ERR_INPUT,
-                            "a model of these sizes has %lld parameters; at most %lld are possible", (long long)count,
-                            1LL << 33);
-    if (!mg_mask_is_valid(c->mask))
-        return mg_error_set(error, MG_ERR_INPUT, "%s is %d; it must be %d or more", mask_names[c->mask.kind], c->mask.n,
-                            c->mask.kind == MG_MASK_WINDOW || c->mask.kind == MG_MASK_BLOCK);
-    if (c->leak_layer >= 0 &&
-        (c->leak_layer >= c->n_layer || c->leak_head < 0 || c->leak_head >= c->n_head || c->leak_lookahead < 0))
-        return mg_error_set(error, MG_ERR_INPUT,
-                            "the leak is in layer %d, head %d, %d ahead; layers are 0 to %d, heads 0 to %d",
-                            c->leak_layer, c->leak_head, c->leak_lookahead, c->n_layer - 1, c->n_head - 1);
-    if (c->document_end < -1 || c->document_end >= c->vocab_size)
-        return mg_error_set(error, MG_ERR_INPUT, "document_end is %d; it must be a token below %d, or -1",
-                            c->document_end, c->vocab_size);
-    if (!(c->dropout >= 0 && (float)c->dropout < 1))
-        return mg_error_set(error, MG_ERR_INPUT, "dropout is %.15g; it must be at least 0 and below 1, as a float too",
-                            c->dropout);
-    status = check_std("init_std", c->init_std, error);
-    if (!status) status = check_std("attn_init_std", c->attn_init_std, error);
-    if (status) return status;
-    if (!(c->eps > 0 && c->eps < 1))
-        return mg_error_set(error, MG_ERR_INPUT, "eps is %g; it must be a small positive number, 1e-5 in GPT-2",
-                            c->eps);
-    return MG_OK;
-}
-
-mg_mask mg_gpt_mask(const mg_gpt_config *c, int layer, int head) {
-    return layer == c->leak_layer && head == c->leak_head ? mg_lookahead(c->leak_lookahead) : c->mask;
-}
-
-bool mg_gpt_is_causal(const mg_gpt_config *c) {
-    return !mg_looks_ahead(c->mask) && (c->leak_layer < 0 || c->leak_lookahead == 0);
-}
-
 /* ---- Parameters ---- */
 
 /* The table of GPT-2's parameters: rows and columns in units of V, T (block_size) and C; columns 0 is a vector. */
@@ -121,8 +40,8 @@ static const row last_rows[] = {{"ln_f.weight", 'C', 1, 0}, {"ln_f.bias", 'C', 1
 #define COUNT(array) ((int)(sizeof(array) / sizeof(array)[0]))
 
 static bool has_row(const mg_gpt_config *c, const char *name) {
-    return (c->output_projection || strncmp(name, "attn.c_proj", 11) != 0) &&
-           (c->positions || strcmp(name, "wpe") != 0);
+    return (!c->no_output_projection || strncmp(name, "attn.c_proj", 11) != 0) &&
+           (!c->no_positions || strcmp(name, "wpe") != 0);
 }
 
 /* Append the rows that this configuration has; `prefix` goes in front of their names. */
@@ -202,11 +121,13 @@ static mg_status build(mg_gpt *gpt, bool trainable, mg_error *error) {
 
 mg_status mg_gpt_new_zeros(mg_gpt **out, const mg_gpt_config *config, bool trainable, mg_error *error) {
     *out = NULL;
-    mg_status status = mg_gpt_config_check(config, error);
+    mg_gpt_config filled = *config;
+    mg_gpt_config_fill(&filled);
+    mg_status status = mg_gpt_config_check(&filled, error);
     if (status) return status;
     mg_gpt *gpt = mg_alloc_zero(1, sizeof *gpt, "a model", error);
     if (!gpt) return MG_ERR_MEMORY;
-    gpt->config = *config;
+    gpt->config = filled;
     status = build(gpt, trainable, error);
     if (status)
         mg_gpt_free(gpt);
@@ -236,7 +157,7 @@ void mg_gpt_set_mask(mg_gpt *gpt, mg_mask mask) {
              mask.kind == MG_MASK_WINDOW || mask.kind == MG_MASK_BLOCK);
     gpt->config.mask = mask;
     gpt->config.leak_layer = -1;
-    gpt->config.document_end = -1;
+    gpt->config.documents = false;
     fill_masks(gpt);
 }
 
@@ -317,7 +238,7 @@ static mg_attention_options attention_options(walk *w, int layer) {
     const mg_gpt_config *c = &w->gpt->config;
     const mg_gpt_pass *pass = w->pass;
     mg_attention_options o = {.n_head = c->n_head, .mask = w->gpt->mask + layer * c->n_head, .sequence = w->sequence};
-    o.scale = c->scale ? 0 : 1; /* 0: 1/sqrt(d_k) */
+    o.scale = c->no_scale; /* 0: 1/sqrt(d_k) */
     if (pass->training && c->dropout > 0) {
         o.dropout = (mg_real)c->dropout;
         o.dropout_rng = (mg_rng){~pass->dropout_seed, MG_STREAM_DROPOUT,
@@ -425,7 +346,7 @@ static mg_tensor *places(walk *w) {
 
 static mg_tensor *embed(walk *w, const int *ids) {
     mg_tensor *x = mg_embedding(w->tape, w->gpt->wte, ids, 2, (ptrdiff_t[]){w->B, w->T}); /* (B,T,C) */
-    if (w->gpt->config.positions) x = mg_add(w->tape, x, places(w));
+    if (!w->gpt->config.no_positions) x = mg_add(w->tape, x, places(w));
     if (w->pass->shift) x = mg_add(w->tape, x, w->pass->shift);
     return dropout(w, x);
 }
@@ -450,7 +371,7 @@ static void check_cache(const mg_gpt_config *c, const mg_kv_cache *cache, ptrdif
     MG_CHECK(cache->n_layer == c->n_layer && cache->capacity == mg_kv_cache_capacity(c) && cache->width == c->n_embd,
              "gpt: the KV cache is for %d layers, %td tokens and width %td; the model needs %d, %td and %d",
              cache->n_layer, cache->capacity, cache->width, c->n_layer, mg_kv_cache_capacity(c), c->n_embd);
-    MG_CHECK((cache->document != NULL) == (c->document_end >= 0), "gpt: the KV cache is for a model %s documents",
+    MG_CHECK((cache->document != NULL) == (c->documents), "gpt: the KV cache is for a model %s documents",
              cache->document ? "with" : "without");
     MG_CHECK(cache->first >= 0 && cache->first <= cache->length && cache->length - cache->first <= cache->capacity,
              "gpt: the KV cache of %td tokens holds those from %td to %td", cache->capacity, cache->first,
@@ -475,7 +396,7 @@ mg_tensor *mg_gpt_forward(mg_gpt *gpt, mg_tape *tape, const int *ids, ptrdiff_t 
     MG_CHECK(B >= 1, "gpt: a batch of %td sequences; it must have at least 1", B);
     MG_CHECK(T >= 1 && T <= gpt->config.block_size - w.past, "gpt: %td tokens after %td do not fit the context of %d",
              T, w.past, gpt->config.block_size);
-    if (gpt->config.document_end >= 0) find_documents(&w, ids);
+    if (gpt->config.documents) find_documents(&w, ids);
     mg_tensor *x = embed(&w, ids);
     if (capture) capture->embedding = x;
     bool in_place = !capture && !mg_tape_is_recording(tape);

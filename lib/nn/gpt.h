@@ -1,37 +1,12 @@
 /* GPT-2 (Radford et al. 2019): pre-norm blocks, learned positions, tanh GELU, head tied to the token embedding. Without
- * config.positions, only the mask tells a token where it is. */
+ * wpe (config.no_positions), only the mask tells a token where it is. */
 #ifndef MASKGRAD_GPT_H
 #define MASKGRAD_GPT_H
 
+#include "gpt_config.h"
 #include "kv_cache.h"
 #include "ops.h"
 #include "params.h"
-
-typedef struct mg_gpt_config {
-    int n_layer, n_head, n_embd, block_size, vocab_size;
-    mg_mask mask;   /* of every head; all zeros is causal */
-    int leak_layer; /* one head that looks further than the others; -1: none */
-    int leak_head;
-    int leak_lookahead;
-    /* The token that ends a document: a position then sees only its own document, whose positions count from 0. Texts
-     * are packed: the next document begins after that token. -1: no documents. */
-    int document_end;
-    bool positions_run_on;  /* positions count on from document to document */
-    bool scale;             /* scores times 1/sqrt(d_k) */
-    bool output_projection; /* W^O; without it the heads' outputs are only concatenated */
-    /* wpe, a row of which is added to each token. Without it no weight's shape depends on block_size, which is then
-     * only how many tokens a window, a pass and a cache hold: the same weights work in a model with another one. */
-    bool positions;
-    double init_std;      /* 0.02 in GPT-2 */
-    double attn_init_std; /* of c_attn only; 0: init_std */
-    double dropout;       /* of embeddings, attention weights and residual branches, while training */
-    double eps;           /* of the layer norms, 1e-5 */
-} mg_gpt_config;
-
-/* n_layer 2, n_head 4, n_embd 64, block_size 32, vocab_size 0, causal, scaled, with W^O and wpe, init_std 0.02. */
-MG_API mg_gpt_config mg_gpt_defaults(void);
-/* Whether no query sees past itself, which is what a KV cache needs. */
-MG_API bool mg_gpt_is_causal(const mg_gpt_config *config);
 
 typedef struct mg_gpt mg_gpt;
 
@@ -93,12 +68,8 @@ MG_API mg_tensor *mg_gpt_loss(mg_gpt *gpt, mg_tape *tape, const int *ids, const 
 /* ---- Not installed: between maskgrad's own files ---- */
 /* MG_ERR_STATE if one of n logits is NaN or infinite, with the parameter at fault: the model cannot predict. */
 mg_status mg_gpt_check_logits(const mg_gpt *gpt, const mg_real *logits, ptrdiff_t n, mg_error *error);
-/* MG_ERR_INPUT with the first thing that is wrong, in words that a command-line user understands. */
-mg_status mg_gpt_config_check(const mg_gpt_config *config, mg_error *error);
 /* Fill the weights as mg_gpt_new does. */
 void mg_gpt_randomize(mg_gpt *gpt, uint64_t seed);
-/* What head `head` of layer `layer` sees. */
-mg_mask mg_gpt_mask(const mg_gpt_config *config, int layer, int head);
 /* The parameters of a configuration in their order, for readers of files. Returns how many; `specs` may be NULL. */
 int mg_gpt_specs(const mg_gpt_config *config, mg_param_spec *specs);
 

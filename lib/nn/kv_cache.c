@@ -33,9 +33,9 @@ mg_status mg_kv_cache_new(mg_kv_cache **cache, const mg_gpt *gpt, mg_error *erro
     /* Not filled: nothing beyond the length is read, and what is never written takes no memory. */
     c->keys = mg_alloc(size, sizeof(mg_real), "a KV cache's keys", error);
     c->values = mg_alloc(size, sizeof(mg_real), "a KV cache's values", error);
-    if (config->document_end >= 0)
+    if (config->documents)
         c->document = mg_alloc_zero((size_t)config->block_size + 1, sizeof *c->document, "a KV cache", error);
-    if (!c->keys || !c->values || (config->document_end >= 0 && !c->document)) {
+    if (!c->keys || !c->values || (config->documents && !c->document)) {
         mg_kv_cache_free(c);
         return MG_ERR_MEMORY;
     }

@@ -47,6 +47,7 @@ static inline mg_interval mg_visible(mg_mask mask, ptrdiff_t query_position, ptr
     return visible;
 }
 
+/* ---- Not installed: between maskgrad's own files ---- */
 static inline mg_interval mg_intersection(mg_interval a, mg_interval b) {
     mg_interval both = {a.first > b.first ? a.first : b.first, a.end < b.end ? a.end : b.end};
     return both;

@@ -723,7 +723,7 @@ static void what_does_not_fit_is_refused(void **state) {
 /* ---- Our own model ---- */
 
 static mg_gpt *new_gpt(int lookahead, double dropout) {
-    mg_gpt_config c = mg_gpt_defaults();
+    mg_gpt_config c = {0};
     c.n_embd = 16;
     c.block_size = 12;
     c.vocab_size = 20;

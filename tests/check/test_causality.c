@@ -12,7 +12,7 @@ static const int ids[T] = {3, 1, 4, 1, 5, 9, 2};
 
 /* Weights large enough that what passes through every layer is not lost in rounding. */
 static mg_gpt_config small_config(void) {
-    mg_gpt_config c = mg_gpt_defaults();
+    mg_gpt_config c = {0};
     c.n_layer = 3;
     c.n_head = 2;
     c.n_embd = 8;
@@ -56,9 +56,9 @@ static void a_causal_model_is_cleared(void **state) {
         for (int variant = 0; variant < 4; variant++) {
             mg_gpt_config config = small_config();
             config.n_layer = n_layer;
-            config.scale = variant != 1;
-            config.output_projection = variant != 2;
-            config.positions = variant != 3;
+            config.no_scale = variant == 1;
+            config.no_output_projection = variant == 2;
+            config.no_positions = variant == 3;
             mg_causality c = causality_of(config);
             check_band(&c, 0);
             assert_int_equal(c.verdict, MG_CAUSAL);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 static mg_gpt_config config_of(int n_layer, int n_embd, int block_size, int vocab_size) {
-    mg_gpt_config config = mg_gpt_defaults();
+    mg_gpt_config config = {0};
     config.n_layer = n_layer;
     config.n_embd = n_embd;
     config.block_size = block_size;
@@ -198,17 +198,56 @@ static void nothing_but_tensors_is_borrowed(void **state) {
     mg_tape_free(tape);
 }
 
+static void zero_is_the_default(void **state) {
+    (void)state;
+    mg_gpt *gpt;
+    assert_int_equal(mg_gpt_new(&gpt, &(mg_gpt_config){.vocab_size = 7}, 1, NULL), MG_OK);
+    const mg_gpt_config *c = mg_gpt_get_config(gpt);
+    assert_true(c->n_layer == 2 && c->n_head == 4 && c->n_embd == 64 && c->block_size == 32);
+    assert_true(c->init_std == 0.02 && c->eps == 1e-5 && mg_gpt_is_causal(c));
+    const mg_tensor *wte = &mg_params_find(mg_gpt_params(gpt), "wte")->tensor;
+    double square = 0;
+    for (int i = 0; i < 7 * 64; i++) square += (double)wte->data[i] * (double)wte->data[i] / (7 * 64);
+    assert_close(sqrt(square), 0.02, 0.002);
+    mg_gpt_free(gpt);
+}
+
+static void refused(const mg_gpt_config *config, const char *name) {
+    mg_error error;
+    mg_gpt *gpt;
+    char says[64];
+    snprintf(says, sizeof says, "%s is ", name);
+    assert_int_equal(mg_gpt_new(&gpt, config, 1, &error), MG_ERR_INPUT);
+    assert_null(gpt);
+    assert_ptr_equal(strstr(error.message, says), error.message);
+    assert_int_equal(mg_gpt_new_zeros(&gpt, config, false, &error), MG_ERR_INPUT);
+    assert_null(gpt);
+}
+
 static void each_wrong_number_is_called_by_its_name(void **state) {
     (void)state;
-    mg_error error;
-    mg_gpt_config config = config_of(1, 16, 4, 7);
-    config.attn_init_std = -3;
-    assert_int_equal(mg_gpt_config_check(&config, &error), MG_ERR_INPUT);
-    assert_string_equal(error.message, "attn_init_std is -3; it must be 0 or a positive number");
-    config.attn_init_std = NAN;
-    config.init_std = -1;
-    assert_int_equal(mg_gpt_config_check(&config, &error), MG_ERR_INPUT);
-    assert_string_equal(error.message, "init_std is -1; it must be 0 or a positive number");
+#define MEMBER(name)                                                                                                   \
+    { #name, offsetof(mg_gpt_config, name) }
+    static const struct {
+        const char *name;
+        size_t offset;
+    } ints[] = {MEMBER(n_layer),    MEMBER(n_head),     MEMBER(n_embd),
+                MEMBER(block_size), MEMBER(vocab_size), MEMBER(lookahead)},
+      reals[] = {MEMBER(init_std), MEMBER(attn_init_std), MEMBER(dropout), MEMBER(eps)};
+    static const double wrong[] = {-3, -1e-300, NAN, INFINITY, -INFINITY};
+    static const int negative[] = {-1, INT_MIN};
+    for (size_t i = 0; i < sizeof ints / sizeof *ints; i++)
+        for (size_t w = 0; w < 2; w++) {
+            mg_gpt_config config = config_of(1, 16, 4, 7);
+            *(int *)((char *)&config + ints[i].offset) = negative[w];
+            refused(&config, ints[i].name);
+        }
+    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
+        for (size_t w = 0; w < sizeof wrong / sizeof *wrong; w++) {
+            mg_gpt_config config = config_of(1, 16, 4, 7);
+            *(double *)((char *)&config + reals[i].offset) = wrong[w];
+            refused(&config, reals[i].name);
+        }
 }
 
 int main(void) {
@@ -220,6 +259,7 @@ int main(void) {
         cmocka_unit_test(a_sampler_is_checked_where_it_is_used),
         cmocka_unit_test(a_cache_given_to_attention_has_room),
         cmocka_unit_test(nothing_but_tensors_is_borrowed),
+        cmocka_unit_test(zero_is_the_default),
         cmocka_unit_test(each_wrong_number_is_called_by_its_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,7 +48,7 @@ typedef mg_status scenario_fn(belongings *own, mg_error *error);
 static const int ids[B * T] = {3, 1, 4, 1, 5, 2, 2, 6, 5, 3, 5, 0};
 
 static mg_status make_model(belongings *own, bool dropout, mg_error *error) {
-    mg_gpt_config config = mg_gpt_defaults();
+    mg_gpt_config config = {0};
     config.n_head = 2;
     config.n_embd = 8;
     config.block_size = T;
@@ -193,7 +193,7 @@ static void sizes_are_checked_before_they_are_multiplied(void **state) {
     assert_null(mg_alloc(SIZE_MAX / 2, 4, "a giant", &error));
     assert_int_equal(error.status, MG_ERR_MEMORY);
     assert_says(error.message, "a giant");
-    mg_gpt_config config = mg_gpt_defaults();
+    mg_gpt_config config = {0};
     config.vocab_size = 1 << 24;
     config.n_embd = 1 << 16;
     mg_gpt *gpt;

@@ -51,7 +51,7 @@ static batches read_batches(hid_t file) {
 }
 
 static mg_gpt *read_model(hid_t file, hid_t variant) {
-    mg_gpt_config c = mg_gpt_defaults();
+    mg_gpt_config c = {0};
     c.n_layer = (int)integer(file, "n_layer", 0);
     c.n_head = (int)integer(file, "n_head", 0);
     c.n_embd = (int)integer(file, "n_embd", 0);
@@ -61,8 +61,8 @@ static mg_gpt *read_model(hid_t file, hid_t variant) {
     c.leak_layer = (int)integer(variant, "leak", 0);
     c.leak_head = (int)integer(variant, "leak", 1);
     c.leak_lookahead = (int)integer(variant, "leak", 2);
-    c.scale = integer(variant, "scale", 0) != 0;
-    c.output_projection = integer(variant, "output_projection", 0) != 0;
+    c.no_scale = integer(variant, "scale", 0) == 0;
+    c.no_output_projection = integer(variant, "output_projection", 0) == 0;
     mg_gpt *gpt;
     mg_error error;
     if (mg_gpt_new_zeros(&gpt, &c, true, &error) != MG_OK) fail_msg("%s", error.message);

@@ -81,7 +81,7 @@ static void fixture_make(mg_checkpoint *c, mg_gpt_config config) {
 }
 
 static mg_gpt_config fixture_config(void) {
-    mg_gpt_config config = mg_gpt_defaults();
+    mg_gpt_config config = {0};
     config.n_layer = 1;
     config.n_head = 2;
     config.n_embd = 4;
@@ -90,7 +90,7 @@ static mg_gpt_config fixture_config(void) {
     config.leak_layer = 0;
     config.leak_head = 1;
     config.leak_lookahead = 2;
-    config.scale = false;
+    config.no_scale = true;
     config.dropout = 0.125;
     config.attn_init_std = 0.25;
     return config;
@@ -126,9 +126,9 @@ static void assert_same_config(const mg_gpt_config *a, const mg_gpt_config *b) {
     assert_int_equal(a->leak_layer, b->leak_layer);
     assert_int_equal(a->leak_head, b->leak_head);
     assert_int_equal(a->leak_lookahead, b->leak_lookahead);
-    assert_int_equal(a->scale, b->scale);
-    assert_int_equal(a->output_projection, b->output_projection);
-    assert_int_equal(a->positions, b->positions);
+    assert_int_equal(a->no_scale, b->no_scale);
+    assert_int_equal(a->no_output_projection, b->no_output_projection);
+    assert_int_equal(a->no_positions, b->no_positions);
     assert_true(a->init_std == b->init_std && a->attn_init_std == b->attn_init_std);
     assert_true(a->dropout == b->dropout && a->eps == b->eps);
 }

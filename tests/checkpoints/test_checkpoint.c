@@ -55,7 +55,7 @@ static void only_what_is_new_needs_a_new_version(void **state) {
     fixture_name file = in_folder("version.h5");
     for (int new = 0; new <= 1; new ++) {
         mg_gpt_config config = fixture_config();
-        config.positions = !new;
+        config.no_positions = new;
         fixture_make(&saved, config);
         assert_ok(mg_checkpoint_save(file.path, &saved, &fixture_error));
         assert_int_equal(version_of(file.path), new ? 2 : 1);
@@ -364,7 +364,7 @@ static void saving_survives_any_refused_request(void **state) {
 static void a_small_model_is_saved_at_once(void **state) {
     (void)state;
     mg_checkpoint saved;
-    mg_gpt_config config = mg_gpt_defaults(); /* 2 layers, width 64: 100,000 parameters and two moments of each */
+    mg_gpt_config config = {0}; /* 2 layers, width 64: 100,000 parameters and two moments of each */
     fixture_make(&saved, config);
     fixture_name file = in_folder("quick.h5");
     double best = 1e9;

@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+static const mg_data_options usual = {.validation = 0.1, .seed = 1337};
+
 static mg_error error;
 static char folder[64];
 
@@ -55,7 +57,7 @@ static void assert_refused(mg_data_options options, const char *bytes, size_t le
 
 static void a_text_is_split_and_named(void **state) {
     (void)state;
-    mg_corpus *c = load(mg_data_defaults(), "abcabcabcabcabcabcab");
+    mg_corpus *c = load(usual, "abcabcabcabcabcabcab");
     assert_string_equal(c->name, "data.txt");
     assert_string_equal(c->warning, "");
     assert_int_equal(c->n, 20);
@@ -68,15 +70,15 @@ static void a_text_is_split_and_named(void **state) {
 /* FNV-1a's published value for "foobar". */
 static void the_hash_is_that_of_the_bytes(void **state) {
     (void)state;
-    mg_corpus *c = load(mg_data_defaults(), "foobar");
+    mg_corpus *c = load(usual, "foobar");
     assert_true(c->hash == 0x85944171f73967e8u);
     mg_corpus_free(c);
 }
 
 static void what_a_user_should_know(void **state) {
     (void)state;
-    mg_corpus *c = load(mg_data_defaults(), "\xEF\xBB\xBF"
-                                            "ab\r\ncd\r\n");
+    mg_corpus *c = load(usual, "\xEF\xBB\xBF"
+                               "ab\r\ncd\r\n");
     assert_int_equal(c->n, 8);
     assert_says(c->warning, "byte order mark");
     assert_says(c->warning, "2 carriage returns");
@@ -85,7 +87,7 @@ static void what_a_user_should_know(void **state) {
 
 static void files_that_cannot_be_used(void **state) {
     (void)state;
-    mg_data_options o = mg_data_defaults();
+    mg_data_options o = usual;
     assert_refused(o, "", 0, MG_ERR_FORMAT, "is empty");
     assert_refused(o, "\xEF\xBB\xBF", 3, MG_ERR_FORMAT, "is empty");
     assert_refused(o, "a", 1, MG_ERR_FORMAT, "too short: it has 1 token,");
@@ -99,13 +101,13 @@ static void files_that_cannot_be_used(void **state) {
     assert_refused(o, "abc", 3, MG_ERR_INPUT, "only a grammar has grammar tokens");
     o.tokens = "gpt2";
     assert_refused(o, "abc", 3, MG_ERR_INPUT, "--merges FILE");
-    o = mg_data_defaults();
+    o = usual;
     o.validation = 1;
     assert_int_equal(load_bytes(&c, o, "abc", 3), MG_ERR_INPUT);
     assert_says(error.message, "not in [0, 1)");
     o.validation = NAN;
     assert_int_equal(load_bytes(&c, o, "abc", 3), MG_ERR_INPUT);
-    o = mg_data_defaults();
+    o = usual;
     o.path = folder;
     assert_int_equal(mg_corpus_load(&c, &o, &error), MG_ERR_IO);
     assert_says(error.message, "is a folder, not a regular file");
@@ -121,7 +123,7 @@ static void pipes_are_read_to_their_end(void **state) {
     assert_int_equal(mkfifo(path, 0600), 0);
     snprintf(command, sizeof command, "(for i in 1 2 3; do printf 'abcd'; sleep 0.02; done) > %s &", path);
     assert_int_equal(system(command), 0);
-    mg_data_options o = mg_data_defaults();
+    mg_data_options o = usual;
     o.path = path;
     mg_corpus *c;
     assert_int_equal(mg_corpus_load(&c, &o, &error), MG_OK);
@@ -132,7 +134,7 @@ static void pipes_are_read_to_their_end(void **state) {
 
 static void documents_are_joined_by_newlines(void **state) {
     (void)state;
-    mg_data_options o = mg_data_defaults();
+    mg_data_options o = usual;
     const char *csv = "id,text\n1,\"one, \"\"two\"\"\"\n2, three \n";
     const char *expected = "one, \"two\"\n three ";
     o.column = "text";
@@ -155,7 +157,7 @@ static const char coin[] = "state,word,next,weight\nA,heads,A,1\nA,tails,A,1\n";
 
 static void a_grammar_is_known_by_its_header(void **state) {
     (void)state;
-    mg_data_options o = mg_data_defaults();
+    mg_data_options o = usual;
     o.grammar_size = 1000;
     mg_corpus *c = load(o, coin), *again = load(o, coin);
     assert_non_null(c->grammar);
@@ -175,14 +177,14 @@ static void a_grammar_is_known_by_its_header(void **state) {
     o.grammar_size = 1;
     assert_refused(o, coin, strlen(coin), MG_ERR_INPUT, "between 2 and");
     /* Text about states and words is text. */
-    c = load(mg_data_defaults(), "the state, the word, the next\n");
+    c = load(usual, "the state, the word, the next\n");
     assert_null(c->grammar);
     mg_corpus_free(c);
 }
 
 static void a_grammar_can_be_spelled_out(void **state) {
     (void)state;
-    mg_data_options o = mg_data_defaults();
+    mg_data_options o = usual;
     o.grammar_size = 100;
     o.tokens = "char";
     mg_corpus *c = load(o, coin);
@@ -197,7 +199,7 @@ static void a_grammar_can_be_spelled_out(void **state) {
 /* Data for a model that exists is read with the model's tokenizer, or refused. */
 static void data_meets_a_model(void **state) {
     (void)state;
-    mg_data_options o = mg_data_defaults();
+    mg_data_options o = usual;
     mg_corpus *model = load(o, "abcdefgh");
     o.tokenizer = model->tokenizer;
     mg_corpus *c = load(o, "hag");
@@ -208,7 +210,7 @@ static void data_meets_a_model(void **state) {
     assert_int_equal(mg_tokenizer_size(c->tokenizer), 8);
     mg_corpus_free(c);
 
-    o = mg_data_defaults();
+    o = usual;
     o.grammar_size = 10;
     model = load(o, coin);
     o.tokenizer = model->tokenizer;
@@ -224,7 +226,7 @@ static void data_meets_a_model(void **state) {
 
 static void splits_that_are_too_short(void **state) {
     (void)state;
-    mg_data_options o = mg_data_defaults();
+    mg_data_options o = usual;
     mg_corpus *c = load(o, "abcdefghijklmnopqrstuvwxyzabcdefghijklmn"); /* 40 tokens: 36 and 4 */
     assert_int_equal(mg_corpus_check(c, 3, &error), MG_OK);
     assert_int_equal(mg_corpus_check(c, 4, &error), MG_ERR_INPUT);
@@ -244,7 +246,7 @@ static void a_header_that_is_almost_a_grammars_is_hinted_at(void **state) {
         "# a comment\nstate,word,next,weight\n", "\"State\", \"Token\", \"Next\", \"P\"\r\nA,x,A,1\r\n",
     };
     for (size_t i = 0; i < sizeof almost / sizeof *almost; i++) {
-        mg_corpus *c = load(mg_data_defaults(), almost[i]);
+        mg_corpus *c = load(usual, almost[i]);
         assert_null(c->grammar);
         assert_says(c->warning, "as a grammar, it would begin with the line state,word,next,weight");
         mg_corpus_free(c);
@@ -254,13 +256,13 @@ static void a_header_that_is_almost_a_grammars_is_hinted_at(void **state) {
         " weight , next,word, \"state\"\n1,A,x,A\n",
     };
     for (size_t i = 0; i < sizeof grammars / sizeof *grammars; i++) {
-        mg_corpus *c = load(mg_data_defaults(), grammars[i]);
+        mg_corpus *c = load(usual, grammars[i]);
         assert_non_null(c->grammar);
         mg_corpus_free(c);
     }
     static const char *const texts[] = {"the next state of the word, its weight\n", "a,b,c,d\nstate, word\n"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        mg_corpus *c = load(mg_data_defaults(), texts[i]);
+        mg_corpus *c = load(usual, texts[i]);
         assert_string_equal(c->warning, "");
         mg_corpus_free(c);
     }
@@ -268,11 +270,11 @@ static void a_header_that_is_almost_a_grammars_is_hinted_at(void **state) {
 
 static void options_that_cannot_act_are_not_ignored(void **state) {
     (void)state;
-    mg_data_options o = mg_data_defaults();
+    mg_data_options o = usual;
     o.merges = "merges.txt";
     assert_refused(o, "abcd", 4, MG_ERR_INPUT, "only gpt2 tokens need merges");
     assert_refused(o, coin, strlen(coin), MG_ERR_INPUT, "only gpt2 tokens need merges");
-    o = mg_data_defaults();
+    o = usual;
     o.grammar_size = 500;
     mg_corpus *c = load(o, "abcd");
     assert_says(c->warning, "the grammar size changes nothing: data.txt is not a grammar");
@@ -290,7 +292,7 @@ static void validation_is_never_silently_the_training_tokens(void **state) {
     char text[N + 1];
     for (int i = 0; i < N; i++) text[i] = (char)('a' + i % 26);
     text[N] = '\0';
-    mg_data_options o = mg_data_defaults();
+    mg_data_options o = usual;
     static const double shares[] = {1e-300, 1e-9, 0.0009, 0.001, 0.0089};
     for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
         o.validation = shares[i];
@@ -315,7 +317,7 @@ static void validation_is_never_silently_the_training_tokens(void **state) {
 static void block_plus_one_tokens_have_one_window(void **state) {
     (void)state;
     enum { T = 8 };
-    mg_data_options o = mg_data_defaults();
+    mg_data_options o = usual;
     o.validation = 0;
     mg_corpus *c = load(o, "abcdefghi");
     assert_int_equal(mg_corpus_check(c, T, &error), MG_OK);
@@ -339,7 +341,7 @@ static void windows_are_uniform_and_targets_are_shifted_once(void **state) {
     char text[N + 1];
     for (int i = 0; i < N; i++) text[i] = (char)(' ' + i % 95);
     text[N] = '\0';
-    mg_data_options o = mg_data_defaults();
+    mg_data_options o = usual;
     o.validation = 0.2;
     mg_corpus *c = load(o, text);
     for (int i = 0; i < N; i++) c->ids[i] = i;
@@ -363,7 +365,7 @@ static void windows_are_uniform_and_targets_are_shifted_once(void **state) {
 
 static void batches_are_a_function_of_the_rng(void **state) {
     (void)state;
-    mg_data_options o = mg_data_defaults();
+    mg_data_options o = usual;
     o.grammar_size = 1000;
     mg_corpus *c = load(o, coin);
     int a[4 * 16], b[4 * 16], targets[4 * 16];
@@ -399,7 +401,7 @@ static void memory_may_run_out_anywhere(void **state) {
     const char *const texts[] = {"some text\n", "id,text\n1,\"a b\"\n2,c\n", coin, coin};
     const mg_allocator stingy = {stingy_allocate, stingy_release, NULL};
     for (int i = 0; i < 4; i++) {
-        mg_data_options o = mg_data_defaults();
+        mg_data_options o = usual;
         o.grammar_size = 50;
         if (i == 1) o.column = "text";
         if (i == 3) o.tokens = "word";
@@ -434,7 +436,7 @@ static void a_megabyte_is_quick(void **state) {
         for (int i = 0; i < LENGTH; i++)
             text[i] = shape == 0 ? 'a' : shape == 1 ? '^' : "lorem ipsum, dolor sit\n"[(i + i / 977) % 23];
         for (int kind = 0; kind < 2; kind++) {
-            mg_data_options o = mg_data_defaults();
+            mg_data_options o = usual;
             o.tokens = kind ? "word" : "char";
             clock_t before = clock();
             mg_corpus *c;
@@ -460,11 +462,11 @@ static void a_first_line_may_be_long(void **state) {
     for (int i = 0; i < N; i++) text[i] = (char)(i % 2 ? ',' : '0' + i / 2 % 10);
     clock_t before = clock();
     mg_corpus *c;
-    assert_int_equal(load_bytes(&c, mg_data_defaults(), text, N), MG_OK);
+    assert_int_equal(load_bytes(&c, usual, text, N), MG_OK);
     assert_int_equal(c->n, N);
     assert_null(c->grammar);
     mg_corpus_free(c);
-    mg_data_options o = mg_data_defaults();
+    mg_data_options o = usual;
     o.column = "0";
     assert_refused(o, text, N, MG_ERR_FORMAT, "at most 16384 columns");
     assert_less((double)(clock() - before) / CLOCKS_PER_SEC, 2);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+static const mg_data_options usual = {.validation = 0.1, .seed = 1337};
+
 static mg_error error;
 
 static double repetition_of(const char *text, size_t size, const char *tokens, double validation) {
@@ -14,7 +16,7 @@ static double repetition_of(const char *text, size_t size, const char *tokens, d
     assert_true(file >= 0);
     assert_int_equal(write(file, text, size), size);
     close(file);
-    mg_data_options options = mg_data_defaults();
+    mg_data_options options = usual;
     options.path = path;
     options.tokens = tokens;
     options.validation = validation;
@@ -66,7 +68,7 @@ static void test_edges(void **state) {
     assert_close(repetition_of(text, 500, "char", 0.1), 1, 0);
     text[449 + 50] = '#'; /* one letter less */
     assert_close(repetition_of(text, 500, "char", 0.1), 0, 0);
-    mg_data_options options = mg_data_defaults();
+    mg_data_options options = usual;
     options.path = MASKGRAD_SOURCE_DIR "/datasets/data/frases.csv";
     options.grammar_size = 5000;
     mg_corpus *corpus;

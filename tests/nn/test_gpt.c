@@ -6,7 +6,7 @@
 enum { V = 11 };
 
 static mg_gpt_config small(void) {
-    mg_gpt_config c = mg_gpt_defaults();
+    mg_gpt_config c = {0};
     c.n_layer = 2;
     c.n_head = 2;
     c.n_embd = 24;
@@ -98,7 +98,7 @@ static void any_chunking_of_a_prompt(void **state) {
     (void)state;
     mg_gpt_config c = small();
     chunks_agree(c);
-    c.positions = false;
+    c.no_positions = true;
     chunks_agree(c);
 }
 
@@ -115,6 +115,7 @@ static mg_gpt_config with_mask(mg_mask_kind kind, int n) {
 
 static mg_gpt_config with_documents(bool run_on, mg_mask_kind kind, int n) {
     mg_gpt_config c = with_mask(kind, n);
+    c.documents = true;
     c.document_end = END;
     c.positions_run_on = run_on;
     return c;
@@ -317,7 +318,7 @@ static void a_step_after_the_first_allocates_nothing(void **state) {
 
 static void names_and_shapes_are_gpt2s(void **state) {
     (void)state;
-    mg_gpt_config c = mg_gpt_defaults();
+    mg_gpt_config c = {0};
     c.n_layer = 12;
     c.n_head = 12;
     c.n_embd = 768;
@@ -341,7 +342,7 @@ static void initial_weights(void **state) {
     mg_gpt *open = new_gpt(c);
     mg_params *a = mg_gpt_params(causal), *b = mg_gpt_params(open);
     assert_memory_equal(a->values, b->values, (size_t)a->size * sizeof(mg_real));
-    c.output_projection = false;
+    c.no_output_projection = true;
     mg_gpt *bare = new_gpt(c);
     assert_int_equal(mg_gpt_params(bare)->n, a->n - 4);
     assert_memory_equal(mg_params_find(a, "h.1.mlp.c_fc.weight")->tensor.data,
@@ -389,13 +390,13 @@ static void order_comes_from_positions_or_the_mask(void **state) {
     (void)state;
     mg_gpt_config c = small();
     c.mask = mg_lookahead(MG_LOOKAHEAD_ALL);
-    c.positions = false;
+    c.no_positions = true;
     double rounding = sizeof(mg_real) == sizeof(float) ? 1e-4 : 1e-12;
     assert_true(unlike_reversed(c) <= rounding);
     c.mask = mg_lookahead(0);
     assert_true(unlike_reversed(c) > 0.1);
     c.mask = mg_lookahead(MG_LOOKAHEAD_ALL);
-    c.positions = true;
+    c.no_positions = false;
     assert_true(unlike_reversed(c) > 0.1);
 }
 
@@ -405,7 +406,7 @@ static void without_positions_the_context_is_no_shape(void **state) {
     enum { T = 12 };
     mg_gpt_config c = small();
     mg_gpt *with = new_gpt(c);
-    c.positions = false;
+    c.no_positions = true;
     mg_gpt *without = new_gpt(c);
     c.block_size = 100;
     mg_gpt *longer = new_gpt(c);
@@ -444,8 +445,8 @@ static void sizes_that_cannot_be(void **state) {
     c.n_embd = 25;
     says(c, "n_embd is 25 and n_head is 2");
     c = small();
-    c.n_layer = 0;
-    says(c, "n_layer is 0");
+    c.n_layer = 1001;
+    says(c, "n_layer is 1001");
     c = small();
     c.vocab_size = -3;
     says(c, "vocab_size is -3");
@@ -455,6 +456,7 @@ static void sizes_that_cannot_be(void **state) {
     says(c, "parameters");
     c = small();
     c.leak_layer = 2;
+    c.leak_lookahead = 1;
     says(c, "layers are 0 to 1");
     c = small();
     c.dropout = 1;
@@ -464,7 +466,7 @@ static void sizes_that_cannot_be(void **state) {
 /* One token, one head, one word: everything is defined. */
 static void the_smallest_model(void **state) {
     (void)state;
-    mg_gpt_config c = mg_gpt_defaults();
+    mg_gpt_config c = {0};
     c.n_layer = c.n_head = c.n_embd = c.block_size = c.vocab_size = 1;
     mg_gpt *gpt = new_gpt(c);
     mg_tape *tape = new_tape();

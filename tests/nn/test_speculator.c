@@ -7,7 +7,7 @@ enum { V = 11, BLOCK = 12, FAR = 30 };
 
 /* Random weights, large enough that the two models disagree. */
 static mg_gpt *new_gpt(int block_size, int n_embd, uint64_t seed, int lookahead) {
-    mg_gpt_config c = mg_gpt_defaults();
+    mg_gpt_config c = {0};
     c.n_layer = 2;
     c.n_head = 2;
     c.n_embd = n_embd;

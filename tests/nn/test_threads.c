@@ -17,7 +17,7 @@ typedef struct learner {
 
 static void *learn(void *argument) {
     learner *l = argument;
-    mg_gpt_config config = mg_gpt_defaults();
+    mg_gpt_config config = {0};
     config.n_embd = 32;
     config.block_size = T;
     config.vocab_size = V;

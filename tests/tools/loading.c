@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
+static const mg_data_options usual = {.validation = 0.1, .seed = 1337};
+
 static double now(void) {
     struct timespec t;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
@@ -33,7 +35,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: loading FILE [TOKENS [COLUMN [MERGES]]]\n");
         return 2;
     }
-    mg_data_options options = mg_data_defaults();
+    mg_data_options options = usual;
     options.path = argv[1];
     options.tokens = word(argc, argv, 2);
     options.column = word(argc, argv, 3);

@@ -6,6 +6,8 @@
 
 #include "check.h"
 
+static const mg_data_options usual = {.validation = 0.1, .seed = 1337};
+
 static mg_error fixture_error;
 #define assert_ok(call)                                                                                                \
     do {                                                                                                               \
@@ -16,7 +18,7 @@ static mg_error fixture_error;
     } while (0)
 
 static mg_corpus *fixture_corpus(void) {
-    mg_data_options options = mg_data_defaults();
+    mg_data_options options = usual;
     mg_corpus *corpus;
     options.path = MASKGRAD_SOURCE_DIR "/datasets/data/frases.csv";
     options.grammar_size = 5000;
@@ -25,16 +27,15 @@ static mg_corpus *fixture_corpus(void) {
 }
 
 static mg_train_options fixture_options(void) {
-    mg_train_options options = mg_train_defaults();
-    options.model.n_layer = 2;
-    options.model.n_head = 2;
-    options.model.n_embd = 16;
-    options.model.block_size = 8;
-    options.batch_size = 4;
-    options.max_iters = 20;
-    options.schedule.lr = 1e-2;
-    options.schedule.warmup_iters = 2;
-    return options;
+    return (mg_train_options){
+        .model = {.n_layer = 2, .n_head = 2, .n_embd = 16, .block_size = 8},
+        .batch_size = 4,
+        .max_iters = 20,
+        .schedule = {.lr = 1e-2, .min_lr = 1e-3, .warmup_iters = 2},
+        .weight_decay = 0.1,
+        .grad_clip = 1,
+        .seed = 1337,
+    };
 }
 
 static mg_trainer *fixture_trainer(const mg_train_options *options, const mg_corpus *corpus) {

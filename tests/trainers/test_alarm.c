@@ -13,7 +13,7 @@ static mg_corpus *corpus_of(const char *text, size_t size) {
     assert_true(file >= 0);
     assert_int_equal(write(file, text, size), size);
     close(file);
-    mg_data_options options = mg_data_defaults();
+    mg_data_options options = usual;
     options.path = path;
     mg_corpus *corpus;
     assert_ok(mg_corpus_load(&corpus, &options, &fixture_error));
@@ -147,7 +147,7 @@ static void test_it_is_raised_once_and_says_its_numbers(void **state) {
         assert_less(MG_ALARM_EVIDENCE, r.evidence);
         assert_int_equal(r.cause, MG_CAUSE_RIGHT);
         char text[512];
-        mg_gpt_config config = mg_gpt_defaults();
+        mg_gpt_config config = {0};
         assert_says(mg_alarm_say(&r, &config, text, sizeof text), "the last position, with no label to its right");
         config.leak_layer = config.leak_head = 0;
         config.leak_lookahead = 1;
@@ -182,7 +182,7 @@ static void draw(const mg_corpus *corpus, mg_rng rng, int block_size, int shift,
 }
 
 static mg_gpt *model_of(const mg_corpus *corpus, const fault *f) {
-    mg_gpt_config config = mg_gpt_defaults();
+    mg_gpt_config config = {0};
     config.n_embd = 16;
     config.n_head = 2;
     config.block_size = f->block_size;

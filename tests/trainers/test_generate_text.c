@@ -10,7 +10,7 @@ static void a_text_is_a_function_of_the_seed(void **state) {
     (void)state;
     mg_tokenizer *tokenizer;
     mg_gpt *gpt;
-    mg_gpt_config config = mg_gpt_defaults();
+    mg_gpt_config config = {0};
     config.block_size = 8;
     assert_ok(mg_tokenizer_from_text(&tokenizer, MG_TOKENIZER_CHAR, "abc\n", 4, &error));
     config.vocab_size = mg_tokenizer_size(tokenizer);
@@ -49,7 +49,7 @@ static void a_generator_takes_only_what_fits(void **state) {
     (void)state;
     mg_gpt *gpt;
     mg_generator *generator;
-    mg_gpt_config config = mg_gpt_defaults();
+    mg_gpt_config config = {0};
     config.vocab_size = 5;
     assert_ok(mg_gpt_new(&gpt, &config, 1, &error));
     assert_fails(mg_generator_new(&generator, gpt, 0, true, &error), "0 ids to draw from");

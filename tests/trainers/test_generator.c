@@ -123,7 +123,7 @@ static void test_padding_is_never_drawn(void **state) {
 static void test_a_long_prompt_of_a_deep_model(void **state) {
     (void)state;
     enum { LENGTH = 75 };
-    mg_gpt_config config = mg_gpt_defaults();
+    mg_gpt_config config = {0};
     config.n_layer = 500;
     config.n_head = 1;
     config.n_embd = 16;

@@ -183,7 +183,7 @@ static void test_another_runs_checkpoint_is_refused(void **state) {
     (void)state;
     mg_corpus *corpus = fixture_corpus();
     mg_train_options options = fixture_options();
-    mg_train_options_resolve(&options);
+    mg_train_options_fill(&options);
     options.model.leak_layer = options.model.leak_head = 0; /* a leak to differ from */
     options.model.leak_lookahead = 1;
     mg_trainer *first = fixture_trainer(&options, corpus), *same = fixture_trainer(&options, corpus);
@@ -306,6 +306,28 @@ static void test_batches_change_no_window(void **state) {
     mg_corpus_free(corpus);
 }
 
+/* Of options that are all 0, the trainer says what it took instead. */
+static void test_zero_is_the_default(void **state) {
+    (void)state;
+    mg_corpus *corpus = fixture_corpus();
+    mg_train_options zeros = {0};
+    mg_trainer *trainer = fixture_trainer(&zeros, corpus);
+    const mg_train_options *o = mg_trainer_options(trainer);
+    assert_true(o->model.n_layer == 2 && o->model.n_head == 4 && o->model.n_embd == 64 && o->model.block_size == 32);
+    assert_int_equal(o->model.vocab_size, mg_tokenizer_size(corpus->tokenizer));
+    assert_true(mg_gpt_is_causal(&o->model) && !o->model.no_scale && !o->model.no_output_projection);
+    assert_true(o->model.init_std == 0.02 && o->model.eps == 1e-5 && o->model.dropout == 0);
+    assert_true(o->batch_size == 16 && o->grad_accum == 1 && o->max_iters == 1500);
+    assert_true(o->schedule.lr == 1e-3 && o->schedule.min_lr == 0);
+    assert_true(o->schedule.warmup_iters == 0 && o->schedule.decay_iters == 1500);
+    assert_true(o->weight_decay == 0 && o->grad_clip == 0 && o->beta1 == 0.9 && o->beta2 == 0.99 && o->seed == 0);
+    double loss = fixture_step(trainer);
+    for (int i = 1; i < 20; i++) fixture_step(trainer);
+    assert_less(fixture_step(trainer), 0.9 * loss);
+    mg_trainer_free(trainer);
+    mg_corpus_free(corpus);
+}
+
 static void test_options_that_cannot_be(void **state) {
     (void)state;
     mg_corpus *corpus = fixture_corpus();
@@ -318,6 +340,36 @@ static void test_options_that_cannot_be(void **state) {
     options.batch_size = options.grad_accum = 1000000;
     assert_int_equal(mg_trainer_new(&trainer, &options, corpus, &fixture_error), MG_ERR_INPUT);
     assert_says(fixture_error.message, "--batch-size");
+    static const struct {
+        const char *name;
+        size_t offset;
+    } reals[] = {{"lr", offsetof(mg_train_options, schedule.lr)},
+                 {"min_lr", offsetof(mg_train_options, schedule.min_lr)},
+                 {"weight_decay", offsetof(mg_train_options, weight_decay)},
+                 {"beta1", offsetof(mg_train_options, beta1)},
+                 {"beta2", offsetof(mg_train_options, beta2)},
+                 {"grad_clip", offsetof(mg_train_options, grad_clip)},
+                 {"init_std", offsetof(mg_train_options, model.init_std)}},
+      counts[] = {{"warmup_iters", offsetof(mg_train_options, schedule.warmup_iters)},
+                  {"decay_iters", offsetof(mg_train_options, schedule.decay_iters)},
+                  {"max_iters", offsetof(mg_train_options, max_iters)}},
+      sizes[] = {{"batch_size", offsetof(mg_train_options, batch_size)},
+                 {"grad_accum", offsetof(mg_train_options, grad_accum)},
+                 {"n_layer", offsetof(mg_train_options, model.n_layer)}};
+    static const double wrong[] = {-1, -1e-300, NAN, INFINITY, -INFINITY};
+#define REFUSED(table, type, value)                                                                                    \
+    for (size_t i = 0; i < sizeof(table) / sizeof *(table); i++) {                                                     \
+        options = fixture_options();                                                                                   \
+        *(type *)((char *)&options + (table)[i].offset) = (type)(value);                                               \
+        assert_int_equal(mg_trainer_new(&trainer, &options, corpus, &fixture_error), MG_ERR_INPUT);                    \
+        assert_null(trainer);                                                                                          \
+        assert_says(fixture_error.message, (table)[i].name);                                                           \
+    }
+    for (size_t w = 0; w < sizeof wrong / sizeof *wrong; w++) REFUSED(reals, double, wrong[w])
+    REFUSED(counts, int64_t, -1)
+    REFUSED(counts, int64_t, INT64_MIN)
+    REFUSED(sizes, int, -1)
+    REFUSED(sizes, int, INT_MIN)
     options = fixture_options();
     options.model.block_size = 4500;
     assert_int_equal(mg_trainer_new(&trainer, &options, corpus, &fixture_error), MG_ERR_INPUT);
@@ -328,7 +380,7 @@ static void test_options_that_cannot_be(void **state) {
 static void test_implausible_losses(void **state) {
     (void)state;
     char text[512];
-    mg_gpt_config causal = mg_gpt_defaults(), none = causal;
+    mg_gpt_config causal = {0}, none = causal;
     causal.vocab_size = none.vocab_size = 33;
     none.mask = mg_lookahead(MG_LOOKAHEAD_ALL);
     double by_position[] = {1.39, 1.39};
@@ -378,6 +430,7 @@ int main(void) {
         cmocka_unit_test(test_nan_stops_before_the_update),
         cmocka_unit_test(test_weights_that_are_no_numbers),
         cmocka_unit_test(test_batches_change_no_window),
+        cmocka_unit_test(test_zero_is_the_default),
         cmocka_unit_test(test_options_that_cannot_be),
         cmocka_unit_test(test_implausible_losses),
     };

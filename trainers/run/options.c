@@ -9,7 +9,7 @@
 
 mg_run_options mg_run_defaults(void) {
     return (mg_run_options){
-        .data = mg_data_defaults(),
+        .data = {.validation = 0.1, .grammar_size = 1000000},
         .train = mg_train_defaults(),
         .eval_iters = 50,
         .eval_interval = 250,

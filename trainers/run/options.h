@@ -3,6 +3,7 @@
 #ifndef MASKGRAD_OPTIONS_H
 #define MASKGRAD_OPTIONS_H
 
+#include "corpus.h"
 #include "train_settings.h"
 
 typedef enum mg_on_alarm { MG_ALARM_SAY, MG_ALARM_STOP, MG_ALARM_OFF } mg_on_alarm;

@@ -6,6 +6,7 @@
 #include "run_dir.h"
 #include "run_json.h"
 #include "run_log.h"
+#include "trainer.h"
 
 typedef struct mg_run mg_run;
 

@@ -16,7 +16,7 @@ struct mg_run_json {
     json_t *root;
 };
 
-/* The name in the file: "--block-size" is "block_size", and "--no-scale" clears "scale". */
+/* The name in the file: "--block-size" is "block_size", and "--no-scale" is "scale": false. */
 static void key_of(const mg_setting *flag, char *key, size_t size) {
     snprintf(key, size, "%s", flag->kind == MG_SETTING_OFF ? flag->name + strlen("no-") : flag->name);
     for (char *c = key; *c; c++)

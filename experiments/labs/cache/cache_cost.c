@@ -193,14 +193,12 @@ mg_status lab_cache_cost(mg_lab *lab, lab_subject *subject, mg_error *error) {
     bool own = !lab_asked(lab)->checkpoint;
     mg_gpt *untrained = NULL;
     if (own) {
-        mg_gpt_config config = mg_gpt_defaults();
-        config.block_size = 1024;
-        config.vocab_size = 64;
+        mg_gpt_config config = {.block_size = 1024, .vocab_size = 64};
         mg_status status = mg_gpt_new_zeros(&untrained, &config, false, error);
         if (status) return status;
         mg_gpt_randomize(untrained, lab_asked(lab)->seed);
         char words[128];
-        mg_model_words(&config, words, sizeof words);
+        mg_model_words(mg_gpt_get_config(untrained), words, sizeof words);
         lab_setting(lab, "model that is timed", "%s, untrained", words);
     }
     bench s = {.gpt = own ? untrained : subject->gpt, .tape = lab_inference_tape()};

@@ -9,14 +9,14 @@
 enum { EVALUATION_BATCHES = 20 };
 
 mg_gpt_config nope_config(const nope_options *o, int lookahead, bool positions) {
-    mg_gpt_config c = mg_gpt_defaults();
+    mg_gpt_config c = {0};
     c.n_layer = o->n_layer;
     c.n_head = o->n_head;
     c.n_embd = o->n_embd;
     c.block_size = o->block_size;
     c.vocab_size = o->block_size + 1 + NOPE_WORDS;
     c.mask = mg_lookahead(lookahead);
-    c.positions = positions;
+    c.no_positions = !positions;
     return c;
 }
 

@@ -150,7 +150,7 @@ static void set_up(mg_lab *lab, const saturation_study *s, lab_variant *variant)
         mg_gpt_config *model = &variant[i].options.model;
         if (models[like].factor > 0) model->attn_init_std = models[like].factor / sqrt((double)model->n_embd);
         if (swept) model->n_head = model->n_embd / d_k;
-        model->scale = scaled || lab_broken("saturation.training");
+        model->no_scale = !scaled && !lab_broken("saturation.training");
     }
 }
 

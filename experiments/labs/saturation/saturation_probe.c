@@ -65,7 +65,7 @@ static void look_at_head(const saturation_probes *p, const mg_gpt_capture *captu
     const mg_tensor *qkv = capture->qkv[layer], *heads = capture->heads[layer];
     ptrdiff_t T = p->T, C = c->n_embd, d_k = C / c->n_head;
     head_slice h = {C, d_k, head * d_k};
-    double scale = c->scale ? 1 / sqrt((double)d_k) : 1;
+    double scale = c->no_scale ? 1 : 1 / sqrt((double)d_k);
     const mg_real *rows = qkv->data + window * T * 3 * C;
     const mg_real *map = capture->weights + ((layer * SATURATION_PROBE + window) * c->n_head + head) * T * T;
     for (ptrdiff_t i = 0; i < T; i++) {

@@ -72,7 +72,8 @@ static void set_defaults(void *own) {
 
 static void set_quick(void *own) {
     speculative_options *o = own;
-    mg_gpt_config small = mg_gpt_defaults();
+    mg_gpt_config small = {0};
+    mg_gpt_config_fill(&small);
     o->run.train.model.n_layer = small.n_layer;
     o->run.train.model.n_embd = small.n_embd;
     o->run.train.max_iters = 500;
@@ -163,7 +164,8 @@ static void choose_models(const speculative_options *o, lab_variant variant[N_MO
     draft->n_head = o->draft_heads;
     draft->n_embd = o->draft_width;
     /* Nothing here depends on its size: small is enough. */
-    mg_gpt_config small = mg_gpt_defaults();
+    mg_gpt_config small = {0};
+    mg_gpt_config_fill(&small);
     open->n_layer = small.n_layer;
     open->n_head = small.n_head;
     open->n_embd = small.n_embd;

@@ -216,7 +216,7 @@ static mg_status time_passes(mg_lab *lab, mg_gpt *gpt, int repeats, double secon
 
 /* GPT-2's width: weights that a processor's second cache does not hold. What they are does not matter to the time. */
 static mg_status new_large(const speculative_models *m, mg_gpt **large, mg_error *error) {
-    mg_gpt_config c = mg_gpt_defaults();
+    mg_gpt_config c = {0};
     c.n_head = 12;
     c.n_embd = 768;
     c.vocab_size = m->n_ids;
