@@ -37,7 +37,7 @@ MG_API mg_status mg_checkpoint_save(const char *path, const mg_checkpoint *check
 /* Read it: *checkpoint owns what it holds. `trainable`: with gradients and, if the file has it, the optimizer's state;
  * otherwise adamw is NULL. A foreign, newer, truncated, half-written or damaged file, a missing dataset, a wrong shape,
  * an absurd size, an unknown tokenizer: each has its own sentence (MG_ERR_FORMAT), and *checkpoint is empty. */
-MG_API mg_status mg_checkpoint_load(const char *path, bool trainable, mg_checkpoint *checkpoint, mg_error *error);
+MG_API mg_status mg_checkpoint_load(mg_checkpoint *checkpoint, const char *path, bool trainable, mg_error *error);
 MG_API void mg_checkpoint_free(mg_checkpoint *checkpoint);
 
 /* ---- Not installed: between maskgrad's own files ---- */
@@ -59,5 +59,14 @@ typedef struct mg_checkpoint_info {
 mg_status mg_checkpoint_describe(const char *path, mg_checkpoint_info *info, mg_error *error);
 /* A checkpoint as users name it: its file, or the run folder that it is in. `path` has room for the longer name. */
 void mg_checkpoint_path(const char *asked, char *path, size_t size);
+
+#ifndef MG_LIBRARY /* whose line a failure names: error.h */
+MG_CALLED(mg_status, mg_checkpoint_save, (path, checkpoint), (path, checkpoint, error), const char *path,
+          const mg_checkpoint *checkpoint, mg_error *error)
+MG_CALLED(mg_status, mg_checkpoint_load, (checkpoint, path), (checkpoint, path, trainable, error),
+          mg_checkpoint *checkpoint, const char *path, bool trainable, mg_error *error)
+#define mg_checkpoint_save(...) MG_AT(mg_checkpoint_save, __VA_ARGS__)
+#define mg_checkpoint_load(...) MG_AT(mg_checkpoint_load, __VA_ARGS__)
+#endif
 
 #endif

@@ -188,7 +188,7 @@ static mg_status read_content(const mg_h5 *h5, const mg_checkpoint_info *info, b
     return status;
 }
 
-mg_status mg_checkpoint_load(const char *path, bool trainable, mg_checkpoint *checkpoint, mg_error *error) {
+mg_status mg_checkpoint_load(mg_checkpoint *checkpoint, const char *path, bool trainable, mg_error *error) {
     *checkpoint = (mg_checkpoint){0};
     reader r;
     mg_status status = open_checkpoint(&r, path, error);

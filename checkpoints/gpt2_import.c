@@ -248,7 +248,7 @@ static mg_status import(job *j, mg_checkpoint *c) {
     return status;
 }
 
-mg_status mg_gpt2_import(const char *folder, const mg_import_options *options, mg_checkpoint *checkpoint,
+mg_status mg_gpt2_import(mg_checkpoint *checkpoint, const char *folder, const mg_import_options *options,
                          mg_error *error) {
     *checkpoint = (mg_checkpoint){.train.best_loss = NAN};
     job j = {.options = options, .error = error, .weights.fd = -1};

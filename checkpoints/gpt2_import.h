@@ -28,7 +28,7 @@ typedef struct mg_import_options {
 /* Read the folder. The caller owns *checkpoint (weights and tokenizer, of kind NONE without merges). The numbers go
  * straight into the model's parameters. Every parameter must be there exactly once, in its shape; on failure
  * *checkpoint is empty and the error names the file and the tensor. */
-MG_API mg_status mg_gpt2_import(const char *folder, const mg_import_options *options, mg_checkpoint *checkpoint,
+MG_API mg_status mg_gpt2_import(mg_checkpoint *checkpoint, const char *folder, const mg_import_options *options,
                                 mg_error *error);
 
 /* ---- Not installed: between maskgrad's own files ---- */
@@ -43,5 +43,11 @@ typedef struct mg_fingerprint {
     double logits[MG_FINGERPRINT_LOGITS]; /* of the first ids, after the whole prompt */
 } mg_fingerprint;
 mg_status mg_gpt_fingerprint(mg_gpt *gpt, mg_fingerprint *fingerprint, mg_error *error);
+
+#ifndef MG_LIBRARY /* whose line a failure names: error.h */
+MG_CALLED(mg_status, mg_gpt2_import, (checkpoint, folder), (checkpoint, folder, options, error),
+          mg_checkpoint *checkpoint, const char *folder, const mg_import_options *options, mg_error *error)
+#define mg_gpt2_import(...) MG_AT(mg_gpt2_import, __VA_ARGS__)
+#endif
 
 #endif

@@ -13,4 +13,13 @@ MG_API mg_status mg_params_save(const char *path, const mg_params *params, mg_er
  * values are read. */
 MG_API mg_status mg_params_load(const char *path, mg_params *params, mg_error *error);
 
+#ifndef MG_LIBRARY /* whose line a failure names: error.h */
+MG_CALLED(mg_status, mg_params_save, (path, params), (path, params, error), const char *path, const mg_params *params,
+          mg_error *error)
+MG_CALLED(mg_status, mg_params_load, (path, params), (path, params, error), const char *path, mg_params *params,
+          mg_error *error)
+#define mg_params_save(...) MG_AT(mg_params_save, __VA_ARGS__)
+#define mg_params_load(...) MG_AT(mg_params_load, __VA_ARGS__)
+#endif
+
 #endif

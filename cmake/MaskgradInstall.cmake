@@ -22,28 +22,43 @@ endif()
 # Two headers, to be read from top to bottom: maskgrad.h for users, and maskgrad_ops.h for those who write operations of
 # their own. They are the headers of these folders, one after the other, without what is marked as not installed.
 set(user_headers
-    lib/core/error lib/core/heap lib/core/rng lib/core/tensor lib/core/tape lib/core/threads lib/ops/mask lib/ops/attention lib/ops/ops
-    lib/nn/params lib/nn/adamw lib/nn/gpt_config lib/nn/kv_cache lib/nn/gpt lib/nn/sampler lib/nn/generator lib/check/gradcheck
-    lib/check/causality lib/check/influence lib/check/audit datasets/tokenizer datasets/bpe datasets/grammar
-    datasets/corpus datasets/pairs checkpoints/guard checkpoints/checkpoint checkpoints/params_file checkpoints/weight checkpoints/gpt2_import
-    trainers/evaluation trainers/alarm trainers/train_options trainers/trainer trainers/generate_text)
-set(operation_headers lib/core/arena lib/core/operation lib/core/parallel lib/core/gemm)
+    lib/core/error lib/core/heap lib/core/rng lib/core/tensor lib/core/tape lib/core/threads lib/ops/mask lib/ops/attention
+    lib/ops/ops lib/nn/params lib/nn/adamw lib/nn/gpt_config lib/nn/gpt lib/nn/sampler lib/nn/generator lib/check/gradcheck
+    lib/check/causality lib/check/influence lib/check/audit datasets/tokenizer datasets/grammar datasets/corpus
+    checkpoints/guard checkpoints/checkpoint checkpoints/params_file checkpoints/weight checkpoints/gpt2_import
+    trainers/evaluation trainers/train_options trainers/trainer trainers/generate_text)
+set(operation_headers lib/core/operation lib/core/parallel lib/core/gemm)
 
 function(maskgrad_header name comment include)
     set(system "")
     set(body "")
+    set(macros "\n/* ---- Whose line a failure names: the same functions as macros ---- */\n\n")
     foreach(header ${ARGN})
         file(READ ${PROJECT_SOURCE_DIR}/${header}.h text)
         string(REGEX MATCHALL "#include <[^>]+>" found "${text}")
         list(APPEND system ${found})
         string(REGEX REPLACE "#include [^\n]*\n" "" text "${text}")
         string(FIND "${text}" "/* ---- Not installed" begin)
-        if(NOT begin EQUAL -1) # up to the next directive
+        if(NOT begin EQUAL -1) # up to the macros that name the caller's line, or to the guard's end
             string(SUBSTRING "${text}" ${begin} -1 rest)
-            string(FIND "${rest}" "\n#" end)
+            string(FIND "${rest}" "\n#ifndef MG_LIBRARY" end)
+            if(end EQUAL -1)
+                string(FIND "${rest}" "\n#endif" end REVERSE)
+            endif()
             string(SUBSTRING "${text}" 0 ${begin} text)
             string(SUBSTRING "${rest}" ${end} -1 rest)
             string(APPEND text "${rest}")
+        endif()
+        string(FIND "${text}" "#ifndef MG_LIBRARY /* whose line" begin)
+        if(NOT begin EQUAL -1) # to the header's end: nothing that a reader needs
+            string(SUBSTRING "${text}" ${begin} -1 rest)
+            string(FIND "${rest}" "\n#endif\n" end)
+            math(EXPR end "${end} + 8")
+            string(SUBSTRING "${rest}" 0 ${end} macros_here)
+            string(SUBSTRING "${rest}" ${end} -1 rest)
+            string(SUBSTRING "${text}" 0 ${begin} text)
+            string(APPEND text "${rest}")
+            string(APPEND macros "${macros_here}")
         endif()
         string(APPEND body "\n${text}")
         set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${header}.h)
@@ -54,7 +69,7 @@ function(maskgrad_header name comment include)
     string(TOUPPER "installed_${name}_h" guard)
     string(REGEX REPLACE "\n\n\n+" "\n\n" body "${body}")
     file(WRITE ${PROJECT_BINARY_DIR}/include/${name}.h "/* ${comment} */\n#ifndef ${guard}\n#define ${guard}\n\n${include}${system}\n\n"
-         "#ifdef __cplusplus\nextern \"C\" {\n#endif\n${body}\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n")
+         "#ifdef __cplusplus\nextern \"C\" {\n#endif\n${body}${macros}\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n")
 endfunction()
 maskgrad_header(maskgrad "maskgrad, for its users." "" ${user_headers})
 maskgrad_header(maskgrad_ops "maskgrad, for writers of operations." "#include \"maskgrad.h\"\n" ${operation_headers})

@@ -76,7 +76,7 @@ typedef struct subject {
 static mg_status open_checkpoint(subject *s, const char *asked, mg_error *error) {
     char path[4096];
     mg_checkpoint_path(asked, path, sizeof path);
-    mg_status status = mg_checkpoint_load(path, false, &s->checkpoint, error);
+    mg_status status = mg_checkpoint_load(&s->checkpoint, path, false, error);
     return status ? status : mg_audit_gpt_new(&s->gpt, &s->model, s->checkpoint.gpt, error);
 }
 

@@ -221,7 +221,7 @@ static mg_status run_checkpoint(const char *asked, measured *m, mg_error *error)
     char path[4096];
     mg_checkpoint_path(asked, path, sizeof path);
     mg_checkpoint checkpoint;
-    mg_status status = mg_checkpoint_load(path, false, &checkpoint, error);
+    mg_status status = mg_checkpoint_load(&checkpoint, path, false, error);
     if (status) return status;
     *m = (measured){.name = asked};
     status = bench_peak(&m->result, error);

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "bench_measure.h"
 #include "gemm.h"
+#include "kv_cache.h"
 #include "parallel.h"
 
 #include <math.h>
@@ -237,7 +238,7 @@ mg_status bench_generation(mg_gpt *gpt, bench_result *r, mg_error *error) {
     int *ids = mg_alloc((size_t)n + 1, sizeof(int), "a text", error);
     mg_kv_cache *cache = NULL;
     status = tape && ids ? MG_OK : MG_ERR_MEMORY;
-    if (!status && mg_gpt_is_causal(config)) status = mg_kv_cache_new(&cache, gpt, error);
+    if (!status && mg_gpt_is_causal(config)) status = mg_kv_cache_new(&cache, mg_gpt_get_config(gpt), error);
     if (!status) {
         mg_tape_record(tape, false);
         if (cache) r->cached = measure_generation(gpt, tape, cache, ids, n, 1 / gemv);

@@ -92,16 +92,15 @@ static const mg_command_line line = {
 static mg_status evaluate_one(mg_gpt *gpt, mg_tape *tape, const mg_corpus *corpus, const evaluate_options *o,
                               const char *name, const char *trained, bool by_position, mg_error *error) {
     const mg_gpt_config *config = mg_gpt_get_config(gpt);
-    mg_split split = o->split == 0 ? MG_TRAIN : MG_VALIDATION;
     char evaluated[128], alarm[512];
     mg_evaluation e;
-    mg_pairs *pairs;
     mg_mask_words(config, evaluated, sizeof evaluated);
-    mg_status status = mg_pairs_new(&pairs, corpus, split, config->block_size, 1, error);
-    if (status != MG_OK) return status;
-    status = mg_evaluate(gpt, tape, corpus, split, o->eval_iters, o->batch_size, (uint64_t)o->seed, pairs, NULL, &e,
-                         error);
-    mg_pairs_free(pairs);
+    const mg_evaluation_options options = {.split = o->split == 0 ? MG_TRAIN : MG_VALIDATION,
+                                           .n_batches = o->eval_iters,
+                                           .batch_size = o->batch_size,
+                                           .seed = (uint64_t)o->seed,
+                                           .evidence = true};
+    mg_status status = mg_evaluate_on(&e, gpt, tape, corpus, &options, error);
     if (status != MG_OK) return status;
     const char *const cells[] = {name, trained, evaluated};
     for (int i = 0; i < 3; i++) {
@@ -189,7 +188,7 @@ static mg_status evaluate_file(const char *asked, const mg_data_options *data_op
     char path[4096];
     mg_checkpoint_path(asked, path, sizeof path);
     mg_checkpoint checkpoint;
-    mg_status status = mg_checkpoint_load(path, false, &checkpoint, error);
+    mg_status status = mg_checkpoint_load(&checkpoint, path, false, error);
     if (status != MG_OK) return status;
     mg_data_options data = *data_options;
     data.tokenizer = checkpoint.tokenizer;

@@ -250,7 +250,7 @@ static mg_status generate(const generate_options *o, const mg_checkpoint *checkp
 static mg_status load(const char *asked, mg_checkpoint *checkpoint, mg_error *error) {
     char path[4096];
     mg_checkpoint_path(asked, path, sizeof path);
-    return mg_checkpoint_load(path, false, checkpoint, error);
+    return mg_checkpoint_load(checkpoint, path, false, error);
 }
 
 static int run_command(int argc, char **argv) {

@@ -105,7 +105,7 @@ static void print_fingerprint(const mg_fingerprint *f) {
 static mg_status import(const import_options *o, mg_error *error) {
     listing seen = {.every_tensor = o->dry_run};
     mg_checkpoint checkpoint;
-    mg_status status = mg_gpt2_import(o->folder, &(mg_import_options){o->allow_nan, list, &seen}, &checkpoint, error);
+    mg_status status = mg_gpt2_import(&checkpoint, o->folder, &(mg_import_options){o->allow_nan, list, &seen}, error);
     if (status != MG_OK) return status;
     mg_fingerprint fingerprint;
     status = mg_gpt_fingerprint(checkpoint.gpt, &fingerprint, error);

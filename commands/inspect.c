@@ -98,7 +98,7 @@ static mg_status check_numbers(const mg_inspection *inspection, mg_error *error)
 static mg_status inspect(const char *path, const inspect_options *o, mg_error *error) {
     mg_inspection inspection = {.path = path, .verified = o->verify};
     mg_status status = mg_checkpoint_describe(path, &inspection.info, error);
-    if (status == MG_OK) status = mg_checkpoint_load(path, o->verify, &inspection.checkpoint, error);
+    if (status == MG_OK) status = mg_checkpoint_load(&inspection.checkpoint, path, o->verify, error);
     if (status != MG_OK) return status;
     if (o->json)
         status = mg_inspect_print_json(&inspection, error);

@@ -65,7 +65,7 @@ static int run_command(int argc, char **argv) {
     mg_checkpoint checkpoint;
     int *ids = NULL;
     size_t n = 0;
-    mg_status status = mg_checkpoint_load(path, false, &checkpoint, &error);
+    mg_status status = mg_checkpoint_load(&checkpoint, path, false, &error);
     if (status == MG_OK) {
         status = mg_ids_parse(options.ids, mg_gpt_get_config(checkpoint.gpt)->vocab_size, &ids, &n, &error);
         if (status == MG_OK) status = print_logits(checkpoint.gpt, ids, n, &error);

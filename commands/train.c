@@ -110,7 +110,7 @@ static mg_status resume_settings(mg_run *run, start *from, const mg_given *given
     mg_run_options_resolve(&run->options);
     status = check_resumed(&stored, &run->options, &run->dir, given, error);
     if (status != MG_OK || access(run->dir.checkpoint, F_OK) != 0) return status;
-    status = mg_checkpoint_load(run->dir.checkpoint, true, &from->weights, error);
+    status = mg_checkpoint_load(&from->weights, run->dir.checkpoint, true, error);
     from->has_weights = status == MG_OK;
     return status;
 }
@@ -173,7 +173,7 @@ static mg_status make_room(mg_run *run, mg_error *error) {
 static mg_status weights_settings(mg_run *run, start *from, const mg_given *given, mg_error *error) {
     char path[4096];
     mg_checkpoint_path(run->options.init_from, path, sizeof path);
-    mg_status status = mg_checkpoint_load(path, false, &from->weights, error);
+    mg_status status = mg_checkpoint_load(&from->weights, path, false, error);
     if (status != MG_OK) return status;
     from->has_weights = true;
     if (!from->weights.tokenizer)

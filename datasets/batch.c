@@ -76,7 +76,7 @@ mg_status mg_corpus_check(const mg_corpus *corpus, ptrdiff_t block_size, mg_erro
 void mg_corpus_windows(const mg_corpus *corpus, mg_split split, mg_rng rng, ptrdiff_t first, ptrdiff_t B, ptrdiff_t T,
                        int *ids, int *targets) {
     part p = part_of(corpus, split);
-    MG_CHECK(B >= 1 && T >= 1 && p.n > T, "a batch of %td windows of %td tokens, from %td tokens", B, T, p.n);
+    MG_CHECK(B >= 1 && T >= 1 && p.n > T, "corpus: a batch of %td windows of %td tokens, from %td tokens", B, T, p.n);
     for (ptrdiff_t b = 0; b < B; b++) {
         ptrdiff_t offset = (ptrdiff_t)mg_rng_below(rng, (uint64_t)(first + b), (uint64_t)(p.n - T));
         const int *window = mg_corpus_ids(corpus, split) + offset;

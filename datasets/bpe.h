@@ -11,10 +11,6 @@
 
 #include "tokenizer.h"
 
-/* The same from a file, which errors name. */
-MG_API mg_status mg_tokenizer_load_gpt2(mg_tokenizer **tokenizer, const char *path, mg_error *error);
-
-/* ---- Not installed: between maskgrad's own files ---- */
 /* A tokenizer of the kind GPT2 from the content of a merges.txt: a first line "#version: …", which may be missing, then
  * one merge per line, two tokens with one space between them, each a byte or the result of an earlier line. Refused
  * (MG_ERR_FORMAT), with the line: not two tokens, a character outside the byte alphabet, a token that no earlier line
@@ -23,5 +19,7 @@ MG_API mg_status mg_tokenizer_load_gpt2(mg_tokenizer **tokenizer, const char *pa
 mg_status mg_tokenizer_new_gpt2(mg_tokenizer **tokenizer, const char *merges, size_t length, mg_error *error);
 /* The merges as they were given, to be stored with a model; 0-terminated. NULL and 0 for other kinds. */
 const char *mg_tokenizer_merges(const mg_tokenizer *tokenizer, size_t *length);
+/* The same from a file, which errors name. */
+mg_status mg_tokenizer_load_gpt2(mg_tokenizer **tokenizer, const char *path, mg_error *error);
 
 #endif

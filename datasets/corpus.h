@@ -61,4 +61,13 @@ void mg_corpus_windows(const mg_corpus *corpus, mg_split split, mg_rng rng, ptrd
  * training tokens. */
 const int *mg_corpus_ids(const mg_corpus *corpus, mg_split split);
 
+#ifndef MG_LIBRARY /* whose line a failure names: error.h */
+MG_CALLED(mg_status, mg_corpus_load, (corpus, options), (corpus, options, error), mg_corpus **corpus,
+          const mg_data_options *options, mg_error *error)
+MG_CALLED_VOID(mg_corpus_batch, (corpus, ids, targets), (corpus, split, rng, B, T, ids, targets),
+               const mg_corpus *corpus, mg_split split, mg_rng rng, ptrdiff_t B, ptrdiff_t T, int *ids, int *targets)
+#define mg_corpus_load(...) MG_AT(mg_corpus_load, __VA_ARGS__)
+#define mg_corpus_batch(...) MG_AT(mg_corpus_batch, __VA_ARGS__)
+#endif
+
 #endif

@@ -8,13 +8,13 @@ typedef struct mg_pairs mg_pairs;
 
 /* Counts (x[i], x[i + distance]) over all i at which a window of T inputs and their targets may begin: what
  * mg_corpus_windows draws uniformly. One pass; memory only for pairs that occur. */
-MG_API mg_status mg_pairs_new(mg_pairs **pairs, const mg_corpus *corpus, mg_split split, ptrdiff_t T,
-                              ptrdiff_t distance, mg_error *error);
-MG_API void mg_pairs_free(mg_pairs *pairs);
+mg_status mg_pairs_new(mg_pairs **pairs, const mg_corpus *corpus, mg_split split, ptrdiff_t T, ptrdiff_t distance,
+                       mg_error *error);
+void mg_pairs_free(mg_pairs *pairs);
 /* -ln p(second | first) in nats. A pair that does not occur is taken as if it had occurred once more. */
-MG_API double mg_pairs_surprisal(const mg_pairs *pairs, int first, int second);
+double mg_pairs_surprisal(const mg_pairs *pairs, int first, int second);
 /* The conditional entropy H(second | first) in nats per token: the lowest mean loss of any predictor that only sees
  * `first` (Gibbs' inequality). */
-MG_API double mg_pairs_entropy(const mg_pairs *pairs);
+double mg_pairs_entropy(const mg_pairs *pairs);
 
 #endif

@@ -53,4 +53,19 @@ mg_token mg_tokenizer_token(const mg_tokenizer *tokenizer, int id);
 /* Whether every id is the same token in both. */
 bool mg_tokenizer_equal(const mg_tokenizer *a, const mg_tokenizer *b);
 
+#ifndef MG_LIBRARY /* whose line a failure names: error.h */
+MG_CALLED(mg_status, mg_tokenizer_from_text, (tokenizer, text), (tokenizer, kind, text, length, error),
+          mg_tokenizer **tokenizer, mg_tokenizer_kind kind, const char *text, size_t length, mg_error *error)
+MG_CALLED(int, mg_tokenizer_size, (tokenizer), (tokenizer), const mg_tokenizer *tokenizer)
+MG_CALLED(mg_status, mg_tokenizer_encode, (tokenizer, text, ids, n_ids), (tokenizer, text, length, ids, n_ids, error),
+          const mg_tokenizer *tokenizer, const char *text, size_t length, int **ids, size_t *n_ids, mg_error *error)
+MG_CALLED(mg_status, mg_tokenizer_decode, (tokenizer, ids, bytes, length),
+          (tokenizer, ids, n_ids, bytes, length, error), const mg_tokenizer *tokenizer, const int *ids, size_t n_ids,
+          char **bytes, size_t *length, mg_error *error)
+#define mg_tokenizer_from_text(...) MG_AT(mg_tokenizer_from_text, __VA_ARGS__)
+#define mg_tokenizer_size(...) MG_AT(mg_tokenizer_size, __VA_ARGS__)
+#define mg_tokenizer_encode(...) MG_AT(mg_tokenizer_encode, __VA_ARGS__)
+#define mg_tokenizer_decode(...) MG_AT(mg_tokenizer_decode, __VA_ARGS__)
+#endif
+
 #endif

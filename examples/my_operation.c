@@ -41,7 +41,7 @@ int main(void) {
     mg_tensor *x = mg_leaf(tape, 2, (ptrdiff_t[]){2, 3});
     for (int i = 0; i < 6; i++) x->data[i] = (mg_real)(i - 2.5);
     mg_print(softsign(tape, x), stdout);
-    if (mg_gradcheck(function, NULL, 1, &x, &worst, &error)) return fprintf(stderr, "%s\n", error.message), 1;
+    if (mg_gradcheck(&worst, function, NULL, 1, &x, &error)) return fprintf(stderr, "%s\n", error.message), 1;
     printf("largest relative error of the gradient: %.0e\n", worst.worst);
     mg_tape_free(tape);
     return worst.worst < 1e-3 ? 0 : 1;

@@ -51,8 +51,8 @@ static inline void check_less(double a, double b, const char *what, const char *
         assert_says(check_message, part);                                                                              \
     } while (0)
 
-/* `call` of an operation ends in a failure that names this file and line, the operation and `part`. Of a call over several
- * lines, gcc names the first and clang the last. */
+/* `call` of an operation ends in a failure that names this file and line, the operation and `part`. Of a call over
+ * several lines, gcc names the first and clang the last. */
 #define assert_operation_fails(call, operation, part)                                                                  \
     do {                                                                                                               \
         int called_at = __LINE__, told = 0;                                                                            \
@@ -61,6 +61,12 @@ static inline void check_less(double a, double b, const char *what, const char *
         sscanf(strstr(check_message, __FILE__ ":") + sizeof __FILE__, "%d", &told);                                    \
         if (told < called_at - 3 || told > called_at + 3) assert_int_equal(told, called_at);                           \
         assert_says(check_message, part);                                                                              \
+    } while (0)
+/* `call`, on one line, ends in a failure that names this file and line, and `part`. */
+#define assert_fails_here(call, part)                                                                                  \
+    do {                                                                                                               \
+        assert_fails(call, part);                                                                                      \
+        assert_says(check_message, __FILE__ ":" CHECK_TEXT(__LINE__) ": ");                                            \
     } while (0)
 #define CHECK_TEXT(line) CHECK_TEXT_OF(line)
 #define CHECK_TEXT_OF(line) #line

@@ -47,19 +47,19 @@ typedef struct mg_alarm_reading {
 typedef struct mg_alarm mg_alarm;
 
 /* Counts the pairs of the split, in one pass. Borrows the corpus. T: the length of the windows to come. */
-MG_API mg_status mg_alarm_new(mg_alarm **alarm, const mg_corpus *corpus, mg_split split, ptrdiff_t T, mg_error *error);
-MG_API void mg_alarm_free(mg_alarm *alarm);
+mg_status mg_alarm_new(mg_alarm **alarm, const mg_corpus *corpus, mg_split split, ptrdiff_t T, mg_error *error);
+void mg_alarm_free(mg_alarm *alarm);
 /* The windows of a step, (B,T), drawn from the split, and the loss at each position before the update. True at the one
  * step that raises the alarm. */
-MG_API bool mg_alarm_observe(mg_alarm *alarm, int64_t step, ptrdiff_t B, const int *ids, const int *targets,
-                             const mg_real *row_loss);
-MG_API mg_alarm_reading mg_alarm_read(const mg_alarm *alarm);
+bool mg_alarm_observe(mg_alarm *alarm, int64_t step, ptrdiff_t B, const int *ids, const int *targets,
+                      const mg_real *row_loss);
+mg_alarm_reading mg_alarm_read(const mg_alarm *alarm);
 
 /* By how many nats the loss at position 0 is below what one token allows. The evidence is the sum of these. */
-MG_API double mg_alarm_gain(const mg_pairs *pairs, ptrdiff_t T, const int *ids, const int *targets, double loss);
+double mg_alarm_gain(const mg_pairs *pairs, ptrdiff_t T, const int *ids, const int *targets, double loss);
 /* A sentence that accuses, with its numbers and the likely cause: the mask where `config` has an open one. */
-MG_API const char *mg_alarm_say(const mg_alarm_reading *reading, const mg_gpt_config *config, char *text, size_t size);
+const char *mg_alarm_say(const mg_alarm_reading *reading, const mg_gpt_config *config, char *text, size_t size);
 /* "mask", "shift" or "shift twice": the cause in a table. */
-MG_API const char *mg_alarm_cause_name(mg_alarm_cause cause);
+const char *mg_alarm_cause_name(mg_alarm_cause cause);
 
 #endif

@@ -144,52 +144,82 @@ static void find_shift(mg_evaluation *e, mg_gpt *gpt, mg_tape *tape, workspace *
     }
 }
 
-mg_status mg_evaluate(mg_gpt *gpt, mg_tape *tape, const mg_corpus *corpus, mg_split split, int n_batches,
-                      ptrdiff_t batch_size, uint64_t seed, const mg_pairs *pairs, const mg_stop *stop,
-                      mg_evaluation *evaluation, mg_error *error) {
-    ptrdiff_t B = batch_size, T = mg_gpt_get_config(gpt)->block_size;
-    *evaluation = (mg_evaluation){
-        .n_positions = T, .n_windows = (ptrdiff_t)n_batches * B, .evidence = pairs ? 0 : NAN, .shift = 1};
-    mg_evaluation e = *evaluation;
-    workspace w;
-    mg_status status = make_workspace(&w, B, T, error);
-    if (status != MG_OK) return status;
-    e.position_loss = mg_alloc_zero((size_t)T, sizeof(double), "the losses by position", error);
-    if (corpus->grammar) {
-        e.position_floor = mg_alloc_zero((size_t)T, sizeof(double), "the floor by position", error);
-        e.position_gap_error = mg_alloc_zero((size_t)T, sizeof(double), "the gap by position", error);
+/* The results' arrays; nothing is kept on failure. */
+static mg_status make_results(mg_evaluation *e, ptrdiff_t T, bool has_floor, mg_error *error) {
+    e->position_loss = mg_alloc_zero((size_t)T, sizeof(double), "the losses by position", error);
+    if (has_floor) {
+        e->position_floor = mg_alloc_zero((size_t)T, sizeof(double), "the floor by position", error);
+        e->position_gap_error = mg_alloc_zero((size_t)T, sizeof(double), "the gap by position", error);
     }
-    if (!e.position_loss || (corpus->grammar && (!e.position_floor || !e.position_gap_error))) {
-        mg_evaluation_free(&e);
-        free_workspace(&w);
-        return MG_ERR_MEMORY;
-    }
+    if (e->position_loss && (!has_floor || (e->position_floor && e->position_gap_error))) return MG_OK;
+    mg_evaluation_free(e);
+    return MG_ERR_MEMORY;
+}
 
+static mg_status measure(mg_evaluation *e, mg_gpt *gpt, mg_tape *tape, const mg_corpus *corpus, const mg_pairs *pairs,
+                         const mg_evaluation_options *o, workspace *w, mg_error *error) {
+    ptrdiff_t B = o->batch_size, T = e->n_positions;
     gap_sums sums = {0, 0};
-    mg_tape_record(tape, false);
-    for (int batch = 0; batch < n_batches; batch++) {
-        if (stop && stop->asked(stop->user)) {
-            status = mg_error_set(error, MG_ERR_STOPPED, "the evaluation was interrupted");
-            break;
-        }
-        mg_rng rng = {seed, MG_STREAM_EVAL, 0};
-        mg_corpus_windows(corpus, split, rng, batch * B, B, T, w.ids, w.targets);
-        forward_batch(gpt, tape, &w, B, T);
-        for (ptrdiff_t row = 0; row < B; row++) add_window(&e, corpus, pairs, &w, row, &sums);
+    for (int batch = 0; batch < o->n_batches; batch++) {
+        if (o->stop && o->stop->asked(o->stop->user))
+            return mg_error_set(error, MG_ERR_STOPPED, "the evaluation was interrupted");
+        mg_rng rng = {o->seed, MG_STREAM_EVAL, 0};
+        mg_corpus_windows(corpus, o->split, rng, batch * B, B, T, w->ids, w->targets);
+        forward_batch(gpt, tape, w, B, T);
+        for (ptrdiff_t row = 0; row < B; row++) add_window(e, corpus, pairs, w, row, &sums);
     }
+    finish(e, sums);
+    mg_status status = check_finite(e, gpt, error);
+    if (status == MG_OK && pairs && e->loss > mg_pairs_entropy(pairs)) find_shift(e, gpt, tape, w, B, T);
+    return status;
+}
+
+static mg_status check_options(const mg_evaluation_options *o, const mg_corpus *corpus, ptrdiff_t T, mg_error *error) {
+    if (o->n_batches < 1 || o->batch_size < 1)
+        return mg_error_set(error, MG_ERR_INPUT, "n_batches is %d and batch_size %d; both must be at least 1",
+                            o->n_batches, o->batch_size);
+    return mg_corpus_check(corpus, T, error);
+}
+
+mg_status mg_evaluate_on(mg_evaluation *evaluation, mg_gpt *gpt, mg_tape *tape, const mg_corpus *corpus,
+                         const mg_evaluation_options *options, mg_error *error) {
+    mg_evaluation_options o = options ? *options : (mg_evaluation_options){0};
+    if (o.n_batches == 0) o.n_batches = 50;
+    if (o.batch_size == 0) o.batch_size = 16;
+    ptrdiff_t T = mg_gpt_get_config(gpt)->block_size;
+    *evaluation = (mg_evaluation){0};
+    mg_evaluation e = {.n_positions = T,
+                       .n_windows = (ptrdiff_t)o.n_batches * o.batch_size,
+                       .evidence = o.evidence ? 0 : NAN,
+                       .shift = 1};
+    workspace w = {0};
+    mg_pairs *pairs = NULL;
+    mg_status status = check_options(&o, corpus, T, error);
+    if (status == MG_OK) status = make_workspace(&w, o.batch_size, T, error);
+    if (status == MG_OK && o.evidence) status = mg_pairs_new(&pairs, corpus, o.split, T, 1, error);
+    if (status == MG_OK) status = make_results(&e, T, corpus->grammar, error);
     if (status == MG_OK) {
-        finish(&e, sums);
-        status = check_finite(&e, gpt, error);
+        mg_tape_record(tape, false);
+        status = measure(&e, gpt, tape, corpus, pairs, &o, &w, error);
+        mg_tape_record(tape, true);
+        if (status == MG_OK)
+            *evaluation = e;
+        else
+            mg_evaluation_free(&e);
     }
-    if (status == MG_OK && pairs && e.loss > mg_pairs_entropy(pairs)) find_shift(&e, gpt, tape, &w, B, T);
-    mg_tape_record(tape, true);
+    mg_pairs_free(pairs);
     free_workspace(&w);
-    if (status != MG_OK) {
-        mg_evaluation_free(&e);
-        return status;
-    }
-    *evaluation = e;
-    return MG_OK;
+    return status;
+}
+
+mg_status mg_evaluate(mg_evaluation *evaluation, mg_gpt *gpt, const mg_corpus *corpus,
+                      const mg_evaluation_options *options, mg_error *error) {
+    *evaluation = (mg_evaluation){0};
+    mg_tape *tape;
+    mg_status status = mg_tape_new(&tape, error);
+    if (status == MG_OK) status = mg_evaluate_on(evaluation, gpt, tape, corpus, options, error);
+    mg_tape_free(tape);
+    return status;
 }
 
 void mg_evaluation_free(mg_evaluation *evaluation) {

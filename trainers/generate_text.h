@@ -13,4 +13,12 @@
 MG_API mg_status mg_generate_text(char **text, mg_gpt *gpt, const mg_tokenizer *tokenizer, const char *prompt,
                                   ptrdiff_t n_tokens, const mg_sampler *sampler, uint64_t seed, mg_error *error);
 
+#ifndef MG_LIBRARY /* whose line a failure names: error.h */
+MG_CALLED(mg_status, mg_generate_text, (text, gpt, tokenizer),
+          (text, gpt, tokenizer, prompt, n_tokens, sampler, seed, error), char **text, mg_gpt *gpt,
+          const mg_tokenizer *tokenizer, const char *prompt, ptrdiff_t n_tokens, const mg_sampler *sampler,
+          uint64_t seed, mg_error *error)
+#define mg_generate_text(...) MG_AT(mg_generate_text, __VA_ARGS__)
+#endif
+
 #endif

@@ -136,6 +136,12 @@ const mg_alarm *mg_trainer_alarm(const mg_trainer *trainer) {
     return trainer->alarm;
 }
 
+const char *mg_trainer_say_alarm(const mg_trainer *trainer, char *text, size_t size) {
+    mg_alarm_reading reading = {.raised_at = -1};
+    if (trainer->alarm) reading = mg_alarm_read(trainer->alarm);
+    return reading.raised_at < 0 ? NULL : mg_alarm_say(&reading, &trainer->options.model, text, size);
+}
+
 /* ---- A step ---- */
 
 /* One draw for all micro-batches: how a step is cut into them does not change its windows. */
@@ -220,10 +226,14 @@ int64_t mg_trainer_steps_done(const mg_trainer *trainer) {
     return trainer->adamw->step;
 }
 
-mg_status mg_trainer_evaluate(mg_trainer *trainer, mg_split split, int n_batches, const mg_stop *stop,
-                              mg_evaluation *evaluation, mg_error *error) {
-    return mg_evaluate(trainer->gpt, trainer->tape, trainer->corpus, split, n_batches, trainer->options.batch_size,
-                       trainer->options.seed, NULL, stop, evaluation, error);
+mg_status mg_trainer_evaluate(mg_evaluation *evaluation, mg_trainer *trainer, mg_split split, int n_batches,
+                              const mg_stop *stop, mg_error *error) {
+    const mg_evaluation_options options = {.split = split,
+                                           .n_batches = n_batches,
+                                           .batch_size = trainer->options.batch_size,
+                                           .seed = trainer->options.seed,
+                                           .stop = stop};
+    return mg_evaluate_on(evaluation, trainer->gpt, trainer->tape, trainer->corpus, &options, error);
 }
 
 /* ---- Looking in ---- */

@@ -273,7 +273,8 @@ static void show_evidence(mg_lab *lab, const watched runs[N_RUNS]) {
 static double honest_floor(mg_lab *lab, watched *r, mg_tape *tape, const mg_corpus *corpus, mg_error *error,
                            mg_status *status) {
     mg_evaluation e;
-    *status = mg_evaluate(r->gpt, tape, corpus, MG_TRAIN, 40, 16, r->options.seed, NULL, lab_stop(lab), &e, error);
+    const mg_evaluation_options options = {.n_batches = 40, .seed = r->options.seed, .stop = lab_stop(lab)};
+    *status = mg_evaluate_on(&e, r->gpt, tape, corpus, &options, error);
     if (*status != MG_OK) return NAN;
     double floor = e.floor;
     mg_evaluation_free(&e);

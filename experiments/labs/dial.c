@@ -155,8 +155,8 @@ static mg_status measure(mg_lab *lab, lab_training *t, const mg_run_options *run
     mg_evaluation e[N_MODELS] = {{0}};
     mg_status status = lab_train(lab, t, corpus, run, error);
     for (int i = 0; i < N_MODELS && !status; i++)
-        status = mg_trainer_evaluate(t->variant[i].trainer, MG_VALIDATION, lab_asked(lab)->quick ? 20 : 60,
-                                     lab_stop(lab), &e[i], error);
+        status = mg_trainer_evaluate(&e[i], t->variant[i].trainer, MG_VALIDATION, lab_asked(lab)->quick ? 20 : 60,
+                                     lab_stop(lab), error);
     if (!status) {
         double floor = e[CAUSAL].floor, reference = isnan(floor) ? e[CAUSAL].loss : floor;
         ptrdiff_t T = e[CAUSAL].n_positions;

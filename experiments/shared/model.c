@@ -86,7 +86,7 @@ mg_status lab_model_load(mg_lab *lab, int least, int most, lab_model *model, mg_
     *model = (lab_model){0};
     char path[4096];
     mg_checkpoint_path(lab_asked(lab)->checkpoint, path, sizeof path);
-    mg_status status = mg_checkpoint_load(path, false, &model->checkpoint, error);
+    mg_status status = mg_checkpoint_load(&model->checkpoint, path, false, error);
     if (status) return status;
     const mg_gpt_config *config = mg_gpt_get_config(model->checkpoint.gpt);
     status = check_shape(config, lab_asked(lab)->checkpoint, least, error);

@@ -134,7 +134,7 @@ static void compare_windows(lab_training *t) {
 static mg_status evaluate(mg_lab *lab, lab_training *t, int step, int eval_iters, mg_error *error) {
     for (int i = 0; i < t->n_variants; i++) {
         mg_evaluation e;
-        mg_status status = mg_trainer_evaluate(t->variant[i].trainer, MG_VALIDATION, eval_iters, lab_stop(lab), &e,
+        mg_status status = mg_trainer_evaluate(&e, t->variant[i].trainer, MG_VALIDATION, eval_iters, lab_stop(lab),
                                                error);
         if (status) return status;
         t->variant[i].validation[t->n_evaluations] = e.loss;

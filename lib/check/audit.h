@@ -131,26 +131,30 @@ typedef struct mg_audit {
 MG_API mg_status mg_audit_run(mg_audit *result, const mg_audit_model *model, const mg_audit_options *options,
                               mg_error *error);
 MG_API void mg_audit_free(mg_audit *result);
+
+MG_API const char *mg_audit_probe_name(mg_audit_probe probe); /* "mask" */
+
+/* ---- Not installed: between maskgrad's own files ---- */
 /* The most calls that an audit can take. */
-MG_API long mg_audit_plan(const mg_audit_model *model, const mg_audit_options *options);
+long mg_audit_plan(const mg_audit_model *model, const mg_audit_options *options);
 /* FAIL if any probe failed, else INCONCLUSIVE if any is, else PASS. */
-MG_API mg_audit_verdict mg_audit_overall(const mg_audit *result);
+mg_audit_verdict mg_audit_overall(const mg_audit *result);
 /* The first probe that did not pass; MG_AUDIT_N_PROBES if all that was offered did. */
-MG_API mg_audit_probe mg_audit_first(const mg_audit *result);
-
-MG_API const char *mg_audit_probe_name(mg_audit_probe probe);         /* "mask" */
-MG_API const char *mg_audit_probe_question(mg_audit_probe probe);     /* "Does a later token move …?" */
-MG_API const char *mg_audit_verdict_name(mg_audit_verdict verdict);   /* "pass", "not offered" */
-MG_API const char *mg_audit_dtype_name(mg_audit_dtype dtype);         /* "f32" */
-MG_API double mg_audit_tolerance(mg_audit_dtype dtype, double scale); /* of logits as large as `scale` */
-
-/* ---- Our own model ---- */
-
+mg_audit_probe mg_audit_first(const mg_audit *result);
+const char *mg_audit_probe_question(mg_audit_probe probe);     /* "Does a later token move …?" */
+const char *mg_audit_dtype_name(mg_audit_dtype dtype);         /* "f32" */
+double mg_audit_tolerance(mg_audit_dtype dtype, double scale); /* of logits as large as `scale` */
 typedef struct mg_audit_gpt mg_audit_gpt;
+/* Our own model. *model asks *subject, which borrows gpt. The step callback is there if every head is causal. On
+ * failure (memory) *subject is NULL. */
+mg_status mg_audit_gpt_new(mg_audit_gpt **subject, mg_audit_model *model, mg_gpt *gpt, mg_error *error);
+void mg_audit_gpt_free(mg_audit_gpt *subject);
+const char *mg_audit_verdict_name(mg_audit_verdict verdict); /* "pass", "not offered" */
 
-/* *model asks *subject, which borrows gpt. The step callback is there if every head is causal. On failure (memory)
- * *subject is NULL. */
-MG_API mg_status mg_audit_gpt_new(mg_audit_gpt **subject, mg_audit_model *model, mg_gpt *gpt, mg_error *error);
-MG_API void mg_audit_gpt_free(mg_audit_gpt *subject);
+#ifndef MG_LIBRARY /* whose line a failure names: error.h */
+MG_CALLED(mg_status, mg_audit_run, (result, model), (result, model, options, error), mg_audit *result,
+          const mg_audit_model *model, const mg_audit_options *options, mg_error *error)
+#define mg_audit_run(...) MG_AT(mg_audit_run, __VA_ARGS__)
+#endif
 
 #endif

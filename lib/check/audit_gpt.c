@@ -1,5 +1,6 @@
 /* Our GPT as an audit sees it: through the same callbacks as any other model. */
 #include "audit.h"
+#include "kv_cache.h"
 
 #include <string.h>
 
@@ -53,7 +54,7 @@ mg_status mg_audit_gpt_new(mg_audit_gpt **subject, mg_audit_model *model, mg_gpt
     s->gpt = gpt;
     mg_tape_new(&s->tape, error);
     mg_status status = s->tape ? MG_OK : MG_ERR_MEMORY;
-    if (!status && mg_gpt_is_causal(config)) status = mg_kv_cache_new(&s->cache, gpt, error);
+    if (!status && mg_gpt_is_causal(config)) status = mg_kv_cache_new(&s->cache, mg_gpt_get_config(gpt), error);
     if (status) {
         mg_audit_gpt_free(s);
         *subject = NULL;

@@ -42,6 +42,10 @@ typedef struct mg_causality {
 MG_API mg_status mg_causality_of_gpt(mg_causality *result, mg_gpt *gpt, const int *ids, ptrdiff_t T, mg_error *error);
 MG_API void mg_causality_free(mg_causality *result);
 
+/* ---- Not installed: between maskgrad's own files ---- */
+/* How many positions ahead anything can flow through all layers, at most T − 1. */
+ptrdiff_t mg_causality_reach(const mg_gpt_config *config, ptrdiff_t T);
+
 /* ---- Any model ---- */
 
 typedef enum mg_change {
@@ -63,11 +67,7 @@ typedef struct mg_causality_model {
     bool has_poison; /* forward can do MG_CHANGE_POISON */
 } mg_causality_model;
 
-MG_API mg_status mg_causality_check(mg_causality *result, const mg_causality_model *model, mg_error *error);
-
-/* ---- Not installed: between maskgrad's own files ---- */
-/* How many positions ahead anything can flow through all layers, at most T − 1. */
-ptrdiff_t mg_causality_reach(const mg_gpt_config *config, ptrdiff_t T);
+mg_status mg_causality_check(mg_causality *result, const mg_causality_model *model, mg_error *error);
 
 #ifndef MG_LIBRARY /* whose line a failure names: error.h */
 MG_CALLED(mg_status, mg_causality_of_gpt, (result, gpt, ids), (result, gpt, ids, T, error), mg_causality *result,

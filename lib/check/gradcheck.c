@@ -100,8 +100,8 @@ static mg_gradcheck_result compare(const check *c) {
     return worst;
 }
 
-mg_status mg_gradcheck(mg_gradcheck_fn *function, void *user, int n_in, mg_tensor *const *in,
-                       mg_gradcheck_result *result, mg_error *error) {
+mg_status mg_gradcheck(mg_gradcheck_result *result, mg_gradcheck_fn *function, void *user, int n_in,
+                       mg_tensor *const *in, mg_error *error) {
     check c = {.function = function, .user = user, .n_in = n_in, .in = in};
     ptrdiff_t total = 0;
     for (int i = 0; i < n_in; i++) {

@@ -25,12 +25,12 @@ typedef struct mg_gradcheck_result {
  * so values must be further than 2h from a kink. The relative error is |analytic − numeric| over the largest gradient
  * of the same input (or a ten-thousandth of the largest of any input, if that is more), so that an error counts where
  * all gradients are small, and rounding does not where one of them is 0. */
-MG_API mg_status mg_gradcheck(mg_gradcheck_fn *function, void *user, int n_in, mg_tensor *const *in,
-                              mg_gradcheck_result *result, mg_error *error);
+MG_API mg_status mg_gradcheck(mg_gradcheck_result *result, mg_gradcheck_fn *function, void *user, int n_in,
+                              mg_tensor *const *in, mg_error *error);
 
 #ifndef MG_LIBRARY /* whose line a failure names: error.h */
-MG_CALLED(mg_status, mg_gradcheck, (in, result), (function, user, n_in, in, result, error), mg_gradcheck_fn *function,
-          void *user, int n_in, mg_tensor *const *in, mg_gradcheck_result *result, mg_error *error)
+MG_CALLED(mg_status, mg_gradcheck, (result, in), (result, function, user, n_in, in, error), mg_gradcheck_result *result,
+          mg_gradcheck_fn *function, void *user, int n_in, mg_tensor *const *in, mg_error *error)
 #define mg_gradcheck(...) MG_AT(mg_gradcheck, __VA_ARGS__)
 #endif
 

@@ -13,7 +13,6 @@ typedef struct mg_arena_mark {
     size_t offset, used;
 } mg_arena_mark;
 
-/* ---- Not installed: between maskgrad's own files ---- */
 typedef struct mg_arena mg_arena;
 
 mg_status mg_arena_new(mg_arena **arena, mg_error *error); /* MG_ERR_MEMORY, and *arena is NULL */

@@ -64,16 +64,6 @@ void mg_set_failure_handler(mg_failure_handler *handler, void *user) {
     failure_user = user;
 }
 
-mg_place mg_place_enter(const char *file, int line) {
-    mg_place before = current_place;
-    current_place = (mg_place){file, line};
-    return before;
-}
-
-void mg_place_leave(mg_place before) {
-    current_place = before;
-}
-
 mg_trap *mg_trap_set(mg_trap *trap) {
     mg_trap *before = current_trap;
     current_trap = trap;
@@ -123,11 +113,23 @@ void mg_fail_in_call(mg_failure kind, const char *file, int line, const char *fo
     report(kind, (mg_place){0}, (mg_place){file, line}, text);
 }
 
-void mg_check_given(const char *function, const char *names, int n, const void *const *given) {
+static void check_given(const char *function, const char *names, int n, const void *const *given) {
     for (int i = 0; i < n; i++) {
         names += strspn(names, "(, ");
         int length = (int)strcspn(names, ",)");
         if (!given[i]) mg_fail_in_call(MG_FAILURE_BUG, __FILE__, __LINE__, "%s: %.*s is NULL", function, length, names);
         names += length;
     }
+}
+
+mg_place mg_call_enter(const char *file, int line, const char *function, const char *names, int n,
+                       const void *const *given) {
+    mg_place before = current_place;
+    current_place = (mg_place){file, line};
+    check_given(function, names, n, given);
+    return before;
+}
+
+void mg_call_leave(mg_place before) {
+    current_place = before;
 }

@@ -3,9 +3,9 @@
  * What a file, a user or the machine can get wrong returns mg_status and fills the caller's mg_error with one
  * sentence that names the culprit and what would be right.
  *
- * What only the programmer can get wrong (a shape, a null pointer) is checked by MG_CHECK, which reports to a
- * replaceable handler and does not return. Running out of memory in the middle of an operation goes to the same
- * handler, with its own kind. */
+ * What only the programmer can get wrong (a shape, a null pointer) goes to a replaceable handler, with the line of the
+ * call, and does not return. Running out of memory in the middle of an operation goes to the same handler, with its own
+ * kind. */
 #ifndef MASKGRAD_ERROR_H
 #define MASKGRAD_ERROR_H
 
@@ -34,7 +34,7 @@ typedef enum mg_status {
 
 typedef struct mg_error {
     mg_status status;
-    char message[1024]; /* one sentence on one line; control characters in it are escaped (printable.h) */
+    char message[1024]; /* one sentence on one line; control characters in it are escaped */
 } mg_error;
 
 /* Fill *error (which may be NULL) and return status, so that a function can end with `return mg_error_set(...)`. */
@@ -50,19 +50,6 @@ typedef void mg_failure_handler(mg_failure kind, const char *message, void *user
 
 /* Replace the handler; NULL restores the default, which prints the message on stderr and aborts. */
 MG_API void mg_set_failure_handler(mg_failure_handler *handler, void *user);
-
-/* Report a failure: "FILE:LINE: " and the formatted message go to the handler. */
-MG_API MG_NORETURN void mg_fail(mg_failure kind, const char *file, int line, const char *format, ...) MG_PRINTF(4, 5);
-/* The same for functions of a library: inside a public call the message names the line of that call instead. */
-MG_API MG_NORETURN void mg_fail_in_call(mg_failure kind, const char *file, int line, const char *format, ...)
-    MG_PRINTF(4, 5);
-
-#ifdef MG_LIBRARY
-#define MG_FAIL(kind, ...) mg_fail_in_call(kind, __FILE__, __LINE__, __VA_ARGS__)
-#else
-#define MG_FAIL(kind, ...) mg_fail(kind, __FILE__, __LINE__, __VA_ARGS__)
-#endif
-#define MG_CHECK(condition, ...) ((condition) ? (void)0 : MG_FAIL(MG_FAILURE_BUG, __VA_ARGS__))
 
 /* ---- Which line a failure names ----
  *
@@ -80,33 +67,44 @@ typedef struct mg_place {
     int line;
 } mg_place;
 
-/* This thread is in a call from here until mg_place_leave; returns the place of the call that it was in before. */
-MG_API mg_place mg_place_enter(const char *file, int line);
-MG_API void mg_place_leave(mg_place before);
-/* Fails with the name of the first NULL among n pointers, whose names are "(a, b, c)". */
-MG_API void mg_check_given(const char *function, const char *names, int n, const void *const *given);
+/* This thread is in a call of `function` from here until mg_call_leave; returns the place of the call that it was in
+ * before. Fails with the name of the first NULL among n pointers, whose names are "(a, b, c)". */
+MG_API mg_place mg_call_enter(const char *file, int line, const char *function, const char *names, int n,
+                              const void *const *given);
+MG_API void mg_call_leave(mg_place before);
 
 #define MG_LIST(...) __VA_ARGS__
 #define MG_ENTER_CALL(name, given)                                                                                     \
     const void *given_[] = {MG_LIST given};                                                                            \
-    mg_place before_ = mg_place_enter(file_, line_);                                                                   \
-    mg_check_given(#name, #given, (int)(sizeof given_ / sizeof given_[0]), given_);
+    mg_place before_ = mg_call_enter(file_, line_, #name, #given, (int)(sizeof given_ / sizeof given_[0]), given_);
 #define MG_CALLED(type, name, given, arguments, ...)                                                                   \
     static inline type name##_at(const char *file_, int line_, __VA_ARGS__) {                                          \
         MG_ENTER_CALL(name, given)                                                                                     \
         type result_ = (name)arguments;                                                                                \
-        mg_place_leave(before_);                                                                                       \
+        mg_call_leave(before_);                                                                                        \
         return result_;                                                                                                \
     }
 #define MG_CALLED_VOID(name, given, arguments, ...)                                                                    \
     static inline void name##_at(const char *file_, int line_, __VA_ARGS__) {                                          \
         MG_ENTER_CALL(name, given)                                                                                     \
         (name) arguments;                                                                                              \
-        mg_place_leave(before_);                                                                                       \
+        mg_call_leave(before_);                                                                                        \
     }
 #define MG_AT(name, ...) name##_at(__FILE__, __LINE__, __VA_ARGS__)
 
 /* ---- Not installed: between maskgrad's own files ---- */
+/* Report a failure: "FILE:LINE: " and the formatted message go to the handler. */
+MG_NORETURN void mg_fail(mg_failure kind, const char *file, int line, const char *format, ...) MG_PRINTF(4, 5);
+/* The same for functions of a library: inside a public call the message names the line of that call instead. */
+MG_NORETURN void mg_fail_in_call(mg_failure kind, const char *file, int line, const char *format, ...) MG_PRINTF(4, 5);
+
+#ifdef MG_LIBRARY
+#define MG_FAIL(kind, ...) mg_fail_in_call(kind, __FILE__, __LINE__, __VA_ARGS__)
+#else
+#define MG_FAIL(kind, ...) mg_fail(kind, __FILE__, __LINE__, __VA_ARGS__)
+#endif
+#define MG_CHECK(condition, ...) ((condition) ? (void)0 : MG_FAIL(MG_FAILURE_BUG, __VA_ARGS__))
+
 /* A number with its noun, for messages: "1 token", "2 tokens". */
 typedef struct mg_count_text {
     char text[64];

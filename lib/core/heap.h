@@ -18,9 +18,6 @@ typedef struct mg_allocator {
     void *user;
 } mg_allocator;
 
-/* NULL restores the system's own. Only change it while nothing allocated through another one is alive. */
-MG_API void mg_set_allocator(const mg_allocator *allocator);
-
 /* ---- Not installed: between maskgrad's own files ---- */
 /* count objects of `size` bytes each, 64-byte aligned, not initialized. If the product overflows or the system refuses,
  * returns NULL and fills *error with what the memory was for and how much was requested. A count of 0 returns a valid
@@ -40,5 +37,7 @@ void mg_heap_fills_slowly(void *block, size_t bytes);
 void mg_heap_trim(void);
 /* How many requests have been made since the program started. */
 size_t mg_allocation_count(void);
+/* NULL restores the system's own. Only change it while nothing allocated through another one is alive. */
+void mg_set_allocator(const mg_allocator *allocator);
 
 #endif

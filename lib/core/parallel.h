@@ -15,6 +15,8 @@ typedef void mg_tile_fn(void *context, ptrdiff_t tile, void *workspace);
  * that is inside a tile, runs on its own thread, with the same results. A tile must return, not jump away. A failure in
  * a tile reaches the handler when the loop is over, on the calling thread; if several fail, the lowest tile's. */
 MG_API void mg_parallel(ptrdiff_t n_tiles, mg_tile_fn *fn, void *context, size_t workspace_bytes);
+
+/* ---- Not installed: between maskgrad's own files ---- */
 /* Tile number `tile` of n elements, cut into tiles of `tile_size` consecutive elements. */
 typedef struct mg_range {
     ptrdiff_t begin, end;

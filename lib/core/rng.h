@@ -26,13 +26,15 @@ typedef struct mg_rng {
     uint32_t step;
 } mg_rng;
 
-/* Four independent 32-bit words for this index. */
-MG_API void mg_rng_words(mg_rng rng, uint64_t index, uint32_t words[4]);
-/* Uniform in [0, 1), 53 bits. */
-MG_API double mg_rng_uniform(mg_rng rng, uint64_t index);
-/* An integer in [0, n), n >= 1, without noticeable modulo bias (64 random bits times n, the high word). */
-MG_API uint64_t mg_rng_below(mg_rng rng, uint64_t index, uint64_t n);
 /* Standard normal (Box and Muller 1958). */
 MG_API double mg_rng_normal(mg_rng rng, uint64_t index);
+
+/* ---- Not installed: between maskgrad's own files ---- */
+/* Four independent 32-bit words for this index. */
+void mg_rng_words(mg_rng rng, uint64_t index, uint32_t words[4]);
+/* An integer in [0, n), n >= 1, without noticeable modulo bias (64 random bits times n, the high word). */
+uint64_t mg_rng_below(mg_rng rng, uint64_t index, uint64_t n);
+/* Uniform in [0, 1), 53 bits. */
+double mg_rng_uniform(mg_rng rng, uint64_t index);
 
 #endif

@@ -42,23 +42,33 @@ MG_API mg_tensor *mg_values(mg_tape *tape, int ndim, const ptrdiff_t *dim, const
 MG_API mg_tensor *mg_randn(mg_tape *tape, int ndim, const ptrdiff_t *dim, mg_rng rng);
 /* Print shape and values for people, one row per line, in brackets as in NumPy; of a long axis, the first and last. */
 MG_API void mg_print(const mg_tensor *x, FILE *out);
-MG_API size_t mg_tape_bytes(const mg_tape *tape); /* the largest number of bytes in use between two resets so far */
+
+/* ---- Not installed: between maskgrad's own files ---- */
+size_t mg_tape_bytes(const mg_tape *tape); /* the largest number of bytes in use between two resets so far */
 
 #ifndef MG_LIBRARY /* whose line a failure names: error.h */
+MG_CALLED(mg_status, mg_tape_new, (tape), (tape, error), mg_tape **tape, mg_error *error)
+MG_CALLED_VOID(mg_tape_record, (tape), (tape, on), mg_tape *tape, bool on)
+MG_CALLED_VOID(mg_tape_reset, (tape), (tape), mg_tape *tape)
 MG_CALLED_VOID(mg_backward, (tape, loss), (tape, loss), mg_tape *tape, mg_tensor *loss)
+MG_CALLED_VOID(mg_tape_recycle_gradients, (tape), (tape, on), mg_tape *tape, bool on)
 MG_CALLED(mg_tensor *, mg_leaf, (tape), (tape, ndim, dim), mg_tape *tape, int ndim, const ptrdiff_t *dim)
+MG_CALLED(mg_tensor *, mg_constant, (tape), (tape, ndim, dim), mg_tape *tape, int ndim, const ptrdiff_t *dim)
 MG_CALLED(mg_tensor *, mg_values, (tape, values), (tape, ndim, dim, values), mg_tape *tape, int ndim,
           const ptrdiff_t *dim, const mg_real *values)
 MG_CALLED(mg_tensor *, mg_randn, (tape), (tape, ndim, dim, rng), mg_tape *tape, int ndim, const ptrdiff_t *dim,
           mg_rng rng)
 MG_CALLED_VOID(mg_print, (x, out), (x, out), const mg_tensor *x, FILE *out)
-MG_CALLED(mg_tensor *, mg_constant, (tape), (tape, ndim, dim), mg_tape *tape, int ndim, const ptrdiff_t *dim)
+#define mg_tape_new(...) MG_AT(mg_tape_new, __VA_ARGS__)
+#define mg_tape_record(...) MG_AT(mg_tape_record, __VA_ARGS__)
+#define mg_tape_reset(...) MG_AT(mg_tape_reset, __VA_ARGS__)
 #define mg_backward(...) MG_AT(mg_backward, __VA_ARGS__)
+#define mg_tape_recycle_gradients(...) MG_AT(mg_tape_recycle_gradients, __VA_ARGS__)
 #define mg_leaf(...) MG_AT(mg_leaf, __VA_ARGS__)
+#define mg_constant(...) MG_AT(mg_constant, __VA_ARGS__)
 #define mg_values(...) MG_AT(mg_values, __VA_ARGS__)
 #define mg_randn(...) MG_AT(mg_randn, __VA_ARGS__)
 #define mg_print(...) MG_AT(mg_print, __VA_ARGS__)
-#define mg_constant(...) MG_AT(mg_constant, __VA_ARGS__)
 #endif
 
 #endif

@@ -28,10 +28,6 @@ typedef struct mg_tensor {
 
 /* The number of elements, the product of dim. */
 MG_API ptrdiff_t mg_size(const mg_tensor *x);
-MG_API bool mg_same_shape(const mg_tensor *a, const mg_tensor *b);
-/* The number of elements of a shape. A dimension below 1, more than MG_MAX_DIM of them, or a product over PTRDIFF_MAX/8
- * is a bug of the caller and goes to the failure handler. */
-MG_API ptrdiff_t mg_shape_size(int ndim, const ptrdiff_t *dim);
 
 typedef struct mg_shape_text {
     char text[96];
@@ -41,5 +37,16 @@ MG_API mg_shape_text mg_shape(const mg_tensor *x);
 
 /* ---- Not installed: between maskgrad's own files ---- */
 mg_shape_text mg_dims(int ndim, const ptrdiff_t *dim);
+bool mg_same_shape(const mg_tensor *a, const mg_tensor *b);
+/* The number of elements of a shape. A dimension below 1, more than MG_MAX_DIM of them, or a product over PTRDIFF_MAX/8
+ * is a bug of the caller and goes to the failure handler. */
+ptrdiff_t mg_shape_size(int ndim, const ptrdiff_t *dim);
+
+#ifndef MG_LIBRARY /* whose line a failure names: error.h */
+MG_CALLED(ptrdiff_t, mg_size, (x), (x), const mg_tensor *x)
+MG_CALLED(mg_shape_text, mg_shape, (x), (x), const mg_tensor *x)
+#define mg_size(...) MG_AT(mg_size, __VA_ARGS__)
+#define mg_shape(...) MG_AT(mg_shape, __VA_ARGS__)
+#endif
 
 #endif

@@ -27,11 +27,16 @@ typedef struct mg_lr_schedule {
     double lr, min_lr;
     int64_t warmup_iters, decay_iters;
 } mg_lr_schedule;
-MG_API double mg_lr_at(const mg_lr_schedule *schedule, int64_t step);
+
+/* ---- Not installed: between maskgrad's own files ---- */
+double mg_lr_at(const mg_lr_schedule *schedule, int64_t step);
 
 #ifndef MG_LIBRARY /* whose line a failure names: error.h */
+MG_CALLED(mg_status, mg_adamw_new, (adamw, params), (adamw, params, beta1, beta2, weight_decay, error),
+          mg_adamw **adamw, const mg_params *params, double beta1, double beta2, double weight_decay, mg_error *error)
 MG_CALLED_VOID(mg_adamw_step, (adamw, params), (adamw, params, lr, grad_scale), mg_adamw *adamw, mg_params *params,
                double lr, double grad_scale)
+#define mg_adamw_new(...) MG_AT(mg_adamw_new, __VA_ARGS__)
 #define mg_adamw_step(...) MG_AT(mg_adamw_step, __VA_ARGS__)
 #endif
 

@@ -1,4 +1,5 @@
 #include "generator.h"
+#include "kv_cache.h"
 
 #include "prefill.h"
 
@@ -33,7 +34,7 @@ static mg_status allocate(mg_generator *g, bool use_cache, mg_error *error) {
     if (!g->tape || !g->prompt || !g->window || !g->logits || !g->prompt_logits || !g->probabilities || !g->order)
         return MG_ERR_MEMORY;
     mg_tape_record(g->tape, false);
-    return use_cache ? mg_kv_cache_new(&g->cache, g->gpt, error) : MG_OK;
+    return use_cache ? mg_kv_cache_new(&g->cache, mg_gpt_get_config(g->gpt), error) : MG_OK;
 }
 
 mg_status mg_generator_new(mg_generator **generator, mg_gpt *gpt, int n_ids, bool use_cache, mg_error *error) {

@@ -17,9 +17,6 @@ MG_API mg_status mg_generator_new(mg_generator **generator, mg_gpt *gpt, int n_i
 MG_API void mg_generator_free(mg_generator *generator);
 /* Start over with a prompt of n >= 1 ids, of which the last block_size count. */
 MG_API void mg_generator_prompt(mg_generator *generator, const int *ids, ptrdiff_t n);
-/* Return to the end of the prompt, whose keys and values are kept unless the window slid: for many samples from one
- * prompt. */
-MG_API void mg_generator_rewind(mg_generator *generator);
 /* The logits of the next token, n_ids of them, valid until the next call. */
 MG_API const mg_real *mg_generator_logits(const mg_generator *generator);
 MG_API void mg_generator_append(mg_generator *generator, int id);
@@ -30,18 +27,28 @@ typedef bool mg_token_fn(int id, void *user);
  * model predicts NaN or infinity; the tokens before that were handed on. */
 MG_API mg_status mg_generate(mg_generator *generator, const mg_sampler *sampler, uint64_t seed, uint32_t sample,
                              ptrdiff_t n, mg_token_fn *on_token, void *user, mg_error *error);
+
+/* ---- Not installed: between maskgrad's own files ---- */
+/* Return to the end of the prompt, whose keys and values are kept unless the window slid: for many samples from one
+ * prompt. */
+void mg_generator_rewind(mg_generator *generator);
 /* The same into ids, which has room for n. */
-MG_API mg_status mg_generate_ids(mg_generator *generator, const mg_sampler *sampler, uint64_t seed, uint32_t sample,
-                                 ptrdiff_t n, int *ids, mg_error *error);
+mg_status mg_generate_ids(mg_generator *generator, const mg_sampler *sampler, uint64_t seed, uint32_t sample,
+                          ptrdiff_t n, int *ids, mg_error *error);
 
 #ifndef MG_LIBRARY /* whose line a failure names: error.h */
+MG_CALLED(mg_status, mg_generator_new, (generator, gpt), (generator, gpt, n_ids, use_cache, error),
+          mg_generator **generator, mg_gpt *gpt, int n_ids, bool use_cache, mg_error *error)
 MG_CALLED_VOID(mg_generator_prompt, (generator, ids), (generator, ids, n), mg_generator *generator, const int *ids,
                ptrdiff_t n)
+MG_CALLED(const mg_real *, mg_generator_logits, (generator), (generator), const mg_generator *generator)
 MG_CALLED_VOID(mg_generator_append, (generator), (generator, id), mg_generator *generator, int id)
 MG_CALLED(mg_status, mg_generate, (generator, sampler), (generator, sampler, seed, sample, n, on_token, user, error),
           mg_generator *generator, const mg_sampler *sampler, uint64_t seed, uint32_t sample, ptrdiff_t n,
           mg_token_fn *on_token, void *user, mg_error *error)
+#define mg_generator_new(...) MG_AT(mg_generator_new, __VA_ARGS__)
 #define mg_generator_prompt(...) MG_AT(mg_generator_prompt, __VA_ARGS__)
+#define mg_generator_logits(...) MG_AT(mg_generator_logits, __VA_ARGS__)
 #define mg_generator_append(...) MG_AT(mg_generator_append, __VA_ARGS__)
 #define mg_generate(...) MG_AT(mg_generate, __VA_ARGS__)
 #endif

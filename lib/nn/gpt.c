@@ -1,4 +1,5 @@
 #include "gpt.h"
+#include "kv_cache.h"
 #include "operation.h"
 #include "parallel.h"
 
@@ -153,8 +154,8 @@ mg_params *mg_gpt_params(mg_gpt *gpt) {
 }
 
 void mg_gpt_set_mask(mg_gpt *gpt, mg_mask mask) {
-    MG_CHECK(mg_mask_is_valid(mask), "gpt: %s is %d; it must be %d or more", mask_names[mask.kind], mask.n,
-             mask.kind == MG_MASK_WINDOW || mask.kind == MG_MASK_BLOCK);
+    mg_error error;
+    MG_CHECK(mg_mask_check(mask, &error) == MG_OK, "gpt: %s", error.message);
     gpt->config.mask = mask;
     gpt->config.leak_layer = -1;
     gpt->config.documents = false;

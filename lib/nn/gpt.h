@@ -4,11 +4,11 @@
 #define MASKGRAD_GPT_H
 
 #include "gpt_config.h"
-#include "kv_cache.h"
 #include "ops.h"
 #include "params.h"
 
 typedef struct mg_gpt mg_gpt;
+struct mg_kv_cache;
 
 /* A model with random weights, ready to train: N(0, init_std) for matrices, with the projections into the residual
  * stream scaled by 1/sqrt(2 n_layer); gains 1, biases 0. The same seed gives the same weights whatever the mask. Sizes
@@ -45,16 +45,17 @@ typedef struct mg_gpt_pass {
     uint64_t dropout_seed; /* dropout is on if config.dropout > 0 and training is true */
     uint32_t dropout_step;
     bool training;
-    mg_kv_cache *cache;      /* B must be 1; ids continue at the cache's length and are appended to it. Or NULL */
-    bool last_only;          /* logits of the last position only: (B,1,V) */
-    bool cache_only;         /* fill the cache and return NULL: no logits */
-    mg_gpt_capture *capture; /* or NULL */
+    bool last_only;                  /* logits of the last position only: (B,1,V) */
+    mg_gpt_capture *capture;         /* or NULL */
     const mg_gpt_ablation *ablation; /* or NULL */
     /* (B,T): what each position may see at most, beside the model's mask (attention.h), and the row of wpe that it
      * gets. NULL: as the model's documents say, or all, and 0 … T - 1. Not with a cache. */
     const mg_interval *sequence;
     const int *positions;
     mg_tensor *shift; /* (T,C), added to what enters the first block; or NULL */
+    /* For mg_generator. B must be 1; ids continue at the cache's length and are appended to it. Or NULL */
+    struct mg_kv_cache *cache;
+    bool cache_only; /* fill the cache and return NULL: no logits */
 } mg_gpt_pass;
 
 /* ids (B,T), each in [0, vocab_size), T at most block_size. Returns logits (B,T,V) on the tape. `pass` may be NULL. */
@@ -74,12 +75,22 @@ void mg_gpt_randomize(mg_gpt *gpt, uint64_t seed);
 int mg_gpt_specs(const mg_gpt_config *config, mg_param_spec *specs);
 
 #ifndef MG_LIBRARY /* whose line a failure names: error.h */
+MG_CALLED(mg_status, mg_gpt_new, (gpt, config), (gpt, config, seed, error), mg_gpt **gpt, const mg_gpt_config *config,
+          uint64_t seed, mg_error *error)
+MG_CALLED(mg_status, mg_gpt_new_zeros, (gpt, config), (gpt, config, trainable, error), mg_gpt **gpt,
+          const mg_gpt_config *config, bool trainable, mg_error *error)
+MG_CALLED(const mg_gpt_config *, mg_gpt_get_config, (gpt), (gpt), const mg_gpt *gpt)
+MG_CALLED(mg_params *, mg_gpt_params, (gpt), (gpt), mg_gpt *gpt)
 MG_CALLED_VOID(mg_gpt_set_mask, (gpt), (gpt, mask), mg_gpt *gpt, mg_mask mask)
 MG_CALLED(mg_tensor *, mg_gpt_forward, (gpt, tape, ids), (gpt, tape, ids, B, T, pass), mg_gpt *gpt, mg_tape *tape,
           const int *ids, ptrdiff_t B, ptrdiff_t T, const mg_gpt_pass *pass)
 MG_CALLED(mg_tensor *, mg_gpt_loss, (gpt, tape, ids, targets), (gpt, tape, ids, targets, B, T, pass, row_loss),
           mg_gpt *gpt, mg_tape *tape, const int *ids, const int *targets, ptrdiff_t B, ptrdiff_t T,
           const mg_gpt_pass *pass, mg_real *row_loss)
+#define mg_gpt_new(...) MG_AT(mg_gpt_new, __VA_ARGS__)
+#define mg_gpt_new_zeros(...) MG_AT(mg_gpt_new_zeros, __VA_ARGS__)
+#define mg_gpt_get_config(...) MG_AT(mg_gpt_get_config, __VA_ARGS__)
+#define mg_gpt_params(...) MG_AT(mg_gpt_params, __VA_ARGS__)
 #define mg_gpt_set_mask(...) MG_AT(mg_gpt_set_mask, __VA_ARGS__)
 #define mg_gpt_forward(...) MG_AT(mg_gpt_forward, __VA_ARGS__)
 #define mg_gpt_loss(...) MG_AT(mg_gpt_loss, __VA_ARGS__)

@@ -30,6 +30,12 @@ static mg_status check_std(const char *name, double value, mg_error *error) {
     return mg_error_set(error, MG_ERR_INPUT, "%s is %g; it must be 0 or a positive number", name, value);
 }
 
+mg_status mg_mask_check(mg_mask mask, mg_error *error) {
+    if (mg_mask_is_valid(mask)) return MG_OK;
+    return mg_error_set(error, MG_ERR_INPUT, "%s is %d; it must be %d or more", mask_names[mask.kind], mask.n,
+                        mask.kind == MG_MASK_WINDOW || mask.kind == MG_MASK_BLOCK);
+}
+
 mg_status mg_gpt_config_check(const mg_gpt_config *c, mg_error *error) {
     mg_status status = check_range("n_layer", c->n_layer, 1000, error);
     if (!status) status = check_range("n_head", c->n_head, 1000, error);
@@ -49,9 +55,8 @@ mg_status mg_gpt_config_check(const mg_gpt_config *c, mg_error *error) {
         return mg_error_set(error, MG_ERR_INPUT,
                             "a model of these sizes has %lld parameters; at most %lld are possible", (long long)count,
                             1LL << 33);
-    if (!mg_mask_is_valid(c->mask))
-        return mg_error_set(error, MG_ERR_INPUT, "%s is %d; it must be %d or more", mask_names[c->mask.kind], c->mask.n,
-                            c->mask.kind == MG_MASK_WINDOW || c->mask.kind == MG_MASK_BLOCK);
+    status = mg_mask_check(c->mask, error);
+    if (status) return status;
     if (c->leak_layer >= 0 &&
         (c->leak_layer >= c->n_layer || c->leak_head < 0 || c->leak_head >= c->n_head || c->leak_lookahead < 0))
         return mg_error_set(error, MG_ERR_INPUT,

@@ -42,7 +42,14 @@ void mg_gpt_config_fill(mg_gpt_config *config);
 /* A filled configuration: MG_ERR_INPUT with the first thing that is wrong, in words that a command-line user
  * understands. */
 mg_status mg_gpt_config_check(const mg_gpt_config *config, mg_error *error);
+/* MG_ERR_INPUT if the number of a mask is out of its range. */
+mg_status mg_mask_check(mg_mask mask, mg_error *error);
 /* What head `head` of layer `layer` sees. */
 mg_mask mg_gpt_mask(const mg_gpt_config *config, int layer, int head);
+
+#ifndef MG_LIBRARY /* whose line a failure names: error.h */
+MG_CALLED(bool, mg_gpt_is_causal, (config), (config), const mg_gpt_config *config)
+#define mg_gpt_is_causal(...) MG_AT(mg_gpt_is_causal, __VA_ARGS__)
+#endif
 
 #endif

@@ -1,5 +1,4 @@
 #include "kv_cache.h"
-#include "gpt.h"
 
 #include <string.h>
 
@@ -16,9 +15,8 @@ ptrdiff_t mg_kv_cache_capacity(const mg_gpt_config *c) {
     return window > 0 && window + more < c->block_size ? window + more : c->block_size;
 }
 
-mg_status mg_kv_cache_new(mg_kv_cache **cache, const mg_gpt *gpt, mg_error *error) {
+mg_status mg_kv_cache_new(mg_kv_cache **cache, const mg_gpt_config *config, mg_error *error) {
     *cache = NULL;
-    const mg_gpt_config *config = mg_gpt_get_config(gpt);
     if (!mg_gpt_is_causal(config))
         return mg_error_set(error, MG_ERR_STATE,
                             "this model looks ahead, so new tokens change the keys and values of earlier ones: "

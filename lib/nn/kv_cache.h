@@ -4,9 +4,8 @@
 #ifndef MASKGRAD_KV_CACHE_H
 #define MASKGRAD_KV_CACHE_H
 
+#include "gpt_config.h"
 #include "tensor.h"
-
-struct mg_gpt;
 
 typedef struct mg_kv_cache {
     int n_layer;
@@ -17,25 +16,17 @@ typedef struct mg_kv_cache {
     mg_real *keys, *values; /* (n_layer, capacity, width): of tokens first … length - 1 */
 } mg_kv_cache;
 
-/* MG_ERR_STATE with the reason if any head of the model looks ahead. */
-MG_API mg_status mg_kv_cache_new(mg_kv_cache **cache, const struct mg_gpt *gpt, mg_error *error);
-MG_API void mg_kv_cache_free(mg_kv_cache *cache);
-MG_API void mg_kv_cache_clear(mg_kv_cache *cache);
+/* How many tokens a cache for such a model can hold. */
+ptrdiff_t mg_kv_cache_capacity(const mg_gpt_config *config);
+size_t mg_kv_cache_bytes(const mg_kv_cache *cache); /* 2 · L · capacity · C · sizeof(mg_real) */
+/* For models of this configuration. MG_ERR_STATE with the reason if any head looks ahead. */
+mg_status mg_kv_cache_new(mg_kv_cache **cache, const mg_gpt_config *config, mg_error *error);
+void mg_kv_cache_free(mg_kv_cache *cache);
+void mg_kv_cache_clear(mg_kv_cache *cache);
 /* Only the first `length` tokens stand, which no later one has changed. False, and nothing is left, if some that the
  * next token sees were dropped. */
-MG_API bool mg_kv_cache_cut(mg_kv_cache *cache, ptrdiff_t length);
+bool mg_kv_cache_cut(mg_kv_cache *cache, ptrdiff_t length);
 /* to->length = from->length and its content; both made for the same model. Many samples can continue one prompt. */
-MG_API void mg_kv_cache_copy(mg_kv_cache *to, const mg_kv_cache *from);
-
-/* ---- Not installed: between maskgrad's own files ---- */
-struct mg_gpt_config;
-/* How many tokens a cache for such a model can hold. */
-ptrdiff_t mg_kv_cache_capacity(const struct mg_gpt_config *config);
-size_t mg_kv_cache_bytes(const mg_kv_cache *cache); /* 2 · L · capacity · C · sizeof(mg_real) */
-
-#ifndef MG_LIBRARY /* whose line a failure names: error.h */
-MG_CALLED_VOID(mg_kv_cache_copy, (to, from), (to, from), mg_kv_cache *to, const mg_kv_cache *from)
-#define mg_kv_cache_copy(...) MG_AT(mg_kv_cache_copy, __VA_ARGS__)
-#endif
+void mg_kv_cache_copy(mg_kv_cache *to, const mg_kv_cache *from);
 
 #endif

@@ -32,18 +32,25 @@ typedef struct mg_param_spec {
 MG_API mg_status mg_params_new(mg_params **params, int n, const mg_param_spec *specs, bool trainable, mg_error *error);
 MG_API void mg_params_free(mg_params *params);
 MG_API mg_param *mg_params_find(const mg_params *params, const char *name); /* NULL if there is none */
-MG_API ptrdiff_t mg_params_count(const mg_params *params); /* how many numbers are learned: without the gaps */
-/* The first parameter with a value that is NaN or infinite; NULL if all are finite. */
-MG_API const mg_param *mg_params_find_not_finite(const mg_params *params);
-/* The same of the gradients. */
-MG_API const mg_param *mg_params_find_not_finite_grad(const mg_params *params);
 MG_API void mg_params_zero_grad(mg_params *params);
 /* The global L2 norm of all gradients, summed in double in a fixed order. */
 MG_API double mg_params_grad_norm(const mg_params *params);
 
+/* ---- Not installed: between maskgrad's own files ---- */
+ptrdiff_t mg_params_count(const mg_params *params); /* how many numbers are learned: without the gaps */
+/* The first parameter with a value that is NaN or infinite; NULL if all are finite. */
+const mg_param *mg_params_find_not_finite(const mg_params *params);
+/* The same of the gradients. */
+const mg_param *mg_params_find_not_finite_grad(const mg_params *params);
+
 #ifndef MG_LIBRARY /* whose line a failure names: error.h */
+MG_CALLED(mg_status, mg_params_new, (params, specs), (params, n, specs, trainable, error), mg_params **params, int n,
+          const mg_param_spec *specs, bool trainable, mg_error *error)
+MG_CALLED(mg_param *, mg_params_find, (params, name), (params, name), const mg_params *params, const char *name)
 MG_CALLED_VOID(mg_params_zero_grad, (params), (params), mg_params *params)
 MG_CALLED(double, mg_params_grad_norm, (params), (params), const mg_params *params)
+#define mg_params_new(...) MG_AT(mg_params_new, __VA_ARGS__)
+#define mg_params_find(...) MG_AT(mg_params_find, __VA_ARGS__)
 #define mg_params_zero_grad(...) MG_AT(mg_params_zero_grad, __VA_ARGS__)
 #define mg_params_grad_norm(...) MG_AT(mg_params_grad_norm, __VA_ARGS__)
 #endif

@@ -3,6 +3,7 @@
 #define MASKGRAD_PREFILL_H
 
 #include "gpt.h"
+#include "kv_cache.h"
 
 /* Read the ids into the cache in parts, while more than one part is left, and return how many were read. The caller
  * reads the rest, at least 1 of them, for its logits. A long prompt goes through a large model in parts, so that most

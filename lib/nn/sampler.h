@@ -11,24 +11,13 @@ typedef struct mg_sampler {
     double top_p;       /* 0 or 1: off; the smallest set of most likely tokens whose mass reaches top_p */
 } mg_sampler;
 
-/* probabilities (n) of the tokens under the sampler; they sum to 1 and are exactly 0 outside its support. `order` is
- * scratch, n places. A logit of NaN is a bug of the caller. */
-MG_API void mg_sampler_probabilities(const mg_sampler *sampler, const mg_real *logits, int n, double *probabilities,
-                                     int *order);
-/* A token: a function only of the probabilities and of (rng, index). */
-MG_API int mg_sampler_draw(const double *probabilities, int n, mg_rng rng, uint64_t index);
-
 /* ---- Not installed: between maskgrad's own files ---- */
 mg_status mg_sampler_check(const mg_sampler *sampler, mg_error *error);
-
-#ifndef MG_LIBRARY /* whose line a failure names: error.h */
-MG_CALLED_VOID(mg_sampler_probabilities, (sampler, logits, probabilities, order),
-               (sampler, logits, n, probabilities, order), const mg_sampler *sampler, const mg_real *logits, int n,
-               double *probabilities, int *order)
-MG_CALLED(int, mg_sampler_draw, (probabilities), (probabilities, n, rng, index), const double *probabilities, int n,
-          mg_rng rng, uint64_t index)
-#define mg_sampler_probabilities(...) MG_AT(mg_sampler_probabilities, __VA_ARGS__)
-#define mg_sampler_draw(...) MG_AT(mg_sampler_draw, __VA_ARGS__)
-#endif
+/* probabilities (n) of the tokens under the sampler; they sum to 1 and are exactly 0 outside its support. `order` is
+ * scratch, n places. A logit of NaN is a bug of the caller. */
+void mg_sampler_probabilities(const mg_sampler *sampler, const mg_real *logits, int n, double *probabilities,
+                              int *order);
+/* A token: a function only of the probabilities and of (rng, index). */
+int mg_sampler_draw(const double *probabilities, int n, mg_rng rng, uint64_t index);
 
 #endif

@@ -83,8 +83,8 @@ static mg_status allocate(mg_speculator *s, mg_error *error) {
     s->order = mg_alloc(n, sizeof(int), "the order of tokens", error);
     if (!s->tape || !s->prompt || !s->window || !s->p || !s->q || !s->order) return MG_ERR_MEMORY;
     mg_tape_record(s->tape, false);
-    mg_status status = mg_kv_cache_new(&s->target.cache, s->target.gpt, error);
-    return status ? status : mg_kv_cache_new(&s->draft.cache, s->draft.gpt, error);
+    mg_status status = mg_kv_cache_new(&s->target.cache, mg_gpt_get_config(s->target.gpt), error);
+    return status ? status : mg_kv_cache_new(&s->draft.cache, mg_gpt_get_config(s->draft.gpt), error);
 }
 
 mg_status mg_speculator_new(mg_speculator **speculator, mg_gpt *target, mg_gpt *draft, int n_ids, int n_draft,

@@ -36,12 +36,13 @@ typedef struct mg_attention_options {
     mg_real *scores;  /* scaled, -inf where a key is not visible */
 } mg_attention_options;
 
-static inline mg_real mg_attention_scale(const mg_attention_options *options, ptrdiff_t head_width) {
-    return options->scale != 0 ? options->scale : (mg_real)(1 / sqrt((double)head_width));
-}
-
 /* mg_attention(tape, qkv, options), declared in ops.h: qkv (B,T,3C) holds queries, keys and values side by side, head h
  * in columns h·d_k … of each. Returns (B,T,C), the heads' concatenated outputs. Infinite scores are treated as in
  * mg_softmax. */
+
+/* ---- Not installed: between maskgrad's own files ---- */
+static inline mg_real mg_attention_scale(const mg_attention_options *options, ptrdiff_t head_width) {
+    return options->scale != 0 ? options->scale : (mg_real)(1 / sqrt((double)head_width));
+}
 
 #endif

@@ -46,12 +46,6 @@ MG_API mg_tensor *mg_concat(mg_tape *tape, int n, mg_tensor *const *x, int axis)
 MG_API mg_tensor *mg_matmul(mg_tape *tape, mg_tensor *a, mg_tensor *b, bool transpose_a, bool transpose_b);
 /* y = x W + bias: (…,in) · (in,out) + (out). bias may be NULL. */
 MG_API mg_tensor *mg_linear(mg_tape *tape, mg_tensor *x, mg_tensor *w, mg_tensor *bias);
-/* y = x Wᵀ: (…,in) · (out,in), the head that is tied to the embedding. */
-MG_API mg_tensor *mg_linear_tied(mg_tape *tape, mg_tensor *x, mg_tensor *w);
-/* r + x W + b, and gelu(x W + b): like mg_add and mg_gelu of mg_linear, with one pass over memory less. r has the
- * result's shape. */
-MG_API mg_tensor *mg_linear_add(mg_tape *tape, mg_tensor *r, mg_tensor *x, mg_tensor *w, mg_tensor *bias);
-MG_API mg_tensor *mg_linear_gelu(mg_tape *tape, mg_tensor *x, mg_tensor *w, mg_tensor *bias);
 
 /* ---- Rows: along the last dimension ---- */
 /* A row of only -inf gives 0; several +inf share the weight. */
@@ -76,6 +70,14 @@ MG_API mg_tensor *mg_dropout(mg_tape *tape, mg_tensor *x, mg_real p, mg_rng rng)
 /* ---- Attention: attention.h ---- */
 MG_API mg_tensor *mg_attention(mg_tape *tape, mg_tensor *qkv, const mg_attention_options *options);
 
+/* ---- Not installed: between maskgrad's own files ---- */
+/* y = x Wᵀ: (…,in) · (out,in), the head that is tied to the embedding. */
+mg_tensor *mg_linear_tied(mg_tape *tape, mg_tensor *x, mg_tensor *w);
+/* r + x W + b, and gelu(x W + b): like mg_add and mg_gelu of mg_linear, with one pass over memory less. r has the
+ * result's shape. */
+mg_tensor *mg_linear_add(mg_tape *tape, mg_tensor *r, mg_tensor *x, mg_tensor *w, mg_tensor *bias);
+mg_tensor *mg_linear_gelu(mg_tape *tape, mg_tensor *x, mg_tensor *w, mg_tensor *bias);
+
 #ifndef MG_LIBRARY /* whose line a failure names: error.h */
 #define MG_OPERATION(name, given, arguments, ...)                                                                      \
     MG_CALLED(mg_tensor *, name, (tape, MG_LIST given), (tape, MG_LIST arguments), mg_tape *tape, __VA_ARGS__)
@@ -99,9 +101,6 @@ MG_OPERATION(mg_concat, (x), (n, x, axis), int n, mg_tensor *const *x, int axis)
 MG_OPERATION(mg_matmul, (a, b), (a, b, transpose_a, transpose_b), mg_tensor *a, mg_tensor *b, bool transpose_a,
              bool transpose_b)
 MG_OPERATION(mg_linear, (x, w), (x, w, bias), mg_tensor *x, mg_tensor *w, mg_tensor *bias)
-MG_OPERATION(mg_linear_tied, (x, w), (x, w), mg_tensor *x, mg_tensor *w)
-MG_OPERATION(mg_linear_add, (r, x, w), (r, x, w, bias), mg_tensor *r, mg_tensor *x, mg_tensor *w, mg_tensor *bias)
-MG_OPERATION(mg_linear_gelu, (x, w), (x, w, bias), mg_tensor *x, mg_tensor *w, mg_tensor *bias)
 MG_OPERATION(mg_softmax, (x), (x), mg_tensor *x)
 MG_OPERATION(mg_log_softmax, (x), (x), mg_tensor *x)
 MG_OPERATION(mg_masked_fill, (x, mask), (x, mask, value), mg_tensor *x, const mg_tensor *mask, mg_real value)
@@ -132,9 +131,6 @@ MG_OPERATION(mg_attention, (qkv, options), (qkv, options), mg_tensor *qkv, const
 #define mg_concat(...) MG_AT(mg_concat, __VA_ARGS__)
 #define mg_matmul(...) MG_AT(mg_matmul, __VA_ARGS__)
 #define mg_linear(...) MG_AT(mg_linear, __VA_ARGS__)
-#define mg_linear_tied(...) MG_AT(mg_linear_tied, __VA_ARGS__)
-#define mg_linear_add(...) MG_AT(mg_linear_add, __VA_ARGS__)
-#define mg_linear_gelu(...) MG_AT(mg_linear_gelu, __VA_ARGS__)
 #define mg_softmax(...) MG_AT(mg_softmax, __VA_ARGS__)
 #define mg_log_softmax(...) MG_AT(mg_log_softmax, __VA_ARGS__)
 #define mg_masked_fill(...) MG_AT(mg_masked_fill, __VA_ARGS__)

@@ -22,7 +22,7 @@ static inline char *read_source(const char *path) {
 /* Fails unless has_row("add", user) and so on; returns how many operations there are. */
 static inline int check_operations(bool (*has_row)(const char *op, const void *user), const void *user,
                                    const char *where) {
-    const char declaration[] = "MG_API mg_tensor *mg_";
+    const char declaration[] = "mg_tensor *mg_";
     char *text = read_source("lib/ops/ops.h"), op[64];
     int found = 0, missing = 0;
     for (const char *at = text; (at = strstr(at, declaration)); found++) {

@@ -2,6 +2,8 @@
 #include "adamw.h"
 #include "causality.h"
 #include "gpt.h"
+#include "kv_cache.h"
+#include "operation.h"
 #include "sampler.h"
 
 #include "check.h"
@@ -32,15 +34,15 @@ static void a_cache_of_another_model_is_refused(void **state) {
     mg_gpt *gpt = model(2, 16, 8);
     mg_tape *tape = new_tape();
     mg_kv_cache *own, *cache;
-    assert_int_equal(mg_kv_cache_new(&own, gpt, NULL), MG_OK);
+    assert_int_equal(mg_kv_cache_new(&own, mg_gpt_get_config(gpt), NULL), MG_OK);
     mg_tape_record(tape, false);
     for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
         mg_gpt *small = model(other[i][0], other[i][1], other[i][2]);
-        assert_int_equal(mg_kv_cache_new(&cache, small, NULL), MG_OK);
+        assert_int_equal(mg_kv_cache_new(&cache, mg_gpt_get_config(small), NULL), MG_OK);
         mg_gpt_pass pass = {.cache = cache};
         assert_operation_fails(mg_gpt_forward(gpt, tape, ids, 1, 4, &pass), "gpt", "the KV cache is for");
-        assert_operation_fails(mg_kv_cache_copy(own, cache), "kv_cache", "one is for 2 layers");
-        assert_operation_fails(mg_kv_cache_copy(cache, own), "kv_cache", "one is for");
+        assert_fails(mg_kv_cache_copy(own, cache), "one is for 2 layers");
+        assert_fails(mg_kv_cache_copy(cache, own), "one is for");
         assert_int_equal(cache->length, 0);
         mg_kv_cache_free(cache);
         mg_gpt_free(small);
@@ -110,6 +112,20 @@ static void an_optimiser_of_other_parameters_is_refused(void **state) {
     mg_gpt_free(frozen);
 }
 
+/* Every constructor that takes a shape. */
+static void refuse_shape(mg_tape *tape, const mg_param_spec *spec) {
+    const mg_real one[] = {1};
+    mg_params *params;
+    mg_tensor *scalar = mg_constant(tape, 0, NULL);
+    assert_fails_here(mg_params_new(&params, 1, spec, true, NULL), "");
+    assert_fails_here(mg_leaf(tape, spec->ndim, spec->dim), "");
+    assert_fails_here(mg_constant(tape, spec->ndim, spec->dim), "");
+    assert_fails_here(mg_values(tape, spec->ndim, spec->dim, one), "");
+    assert_fails_here(mg_randn(tape, spec->ndim, spec->dim, (mg_rng){0}), "");
+    assert_fails_here(mg_tape_output(tape, spec->ndim, spec->dim), "");
+    assert_fails_here(mg_reshape(tape, scalar, spec->ndim, spec->dim), "");
+}
+
 static void parameters_have_up_to_four_dimensions(void **state) {
     (void)state;
     const mg_param_spec specs[] = {{"scalar", 0, {0}}, {"cube", 3, {3, 2, 5}}, {"four", 4, {2, 3, 4, 5}}};
@@ -122,13 +138,26 @@ static void parameters_have_up_to_four_dimensions(void **state) {
     assert_true(params->param[2].decay);
     mg_params_free(params);
     const mg_param_spec empty = {"empty", 3, {3, 3, 0}}, five = {"five", 5, {1, 1, 1, 1}}, less = {"less", -1, {0}};
+    const mg_param_spec wild[] = {{"a", 1, {0}},
+                                  {"b", 1, {-1}},
+                                  {"c", 2, {3, PTRDIFF_MIN}},
+                                  {"d", 4, {1, 1, 1, -7}},
+                                  {"e", 4, {PTRDIFF_MAX, PTRDIFF_MAX, PTRDIFF_MAX, PTRDIFF_MAX}},
+                                  {"f", INT_MAX, {1, 1, 1, 1}},
+                                  {"g", INT_MIN, {1, 1, 1, 1}}};
+    mg_tape *tape = new_tape();
+    for (size_t i = 0; i < sizeof wild / sizeof *wild; i++) refuse_shape(tape, &wild[i]);
+    assert_fails_here(mg_tape_alloc(tape, SIZE_MAX, 8, "much"), "much");
+    assert_fails_here(mg_tape_alloc(tape, SIZE_MAX / 2, 1, "much"), "much");
+    mg_tape_free(tape);
     const mg_param_spec huge = {"huge", 2, {PTRDIFF_MAX / 8, 2}}, half = {"half", 1, {PTRDIFF_MAX / 16}};
-    assert_fails(mg_params_new(&params, 1, &empty, true, NULL), "dimension 2 of a tensor is 0");
-    assert_fails(mg_params_new(&params, 1, &five, true, NULL), "0 to 4 dimensions, not 5");
-    assert_fails(mg_params_new(&params, 1, &less, true, NULL), "0 to 4 dimensions, not -1");
-    assert_fails(mg_params_new(&params, 1, &huge, true, NULL), "more elements than memory");
-    assert_fails(mg_params_new(&params, 2, (mg_param_spec[]){half, half}, true, NULL), "more elements than memory");
-    assert_fails(mg_params_new(&params, -1, &half, true, NULL), "-1 of them");
+    assert_fails_here(mg_params_new(&params, 1, &empty, true, NULL), "dimension 2 of a tensor is 0");
+    assert_fails_here(mg_params_new(&params, 1, &five, true, NULL), "0 to 4 dimensions, not 5");
+    assert_fails_here(mg_params_new(&params, 1, &less, true, NULL), "0 to 4 dimensions, not -1");
+    assert_fails_here(mg_params_new(&params, 1, &huge, true, NULL), "more elements than memory");
+    assert_fails_here(mg_params_new(&params, 2, (mg_param_spec[]){half, half}, true, NULL),
+                      "more elements than memory");
+    assert_fails_here(mg_params_new(&params, -1, &half, true, NULL), "-1 of them");
 }
 
 static void a_sampler_is_checked_where_it_is_used(void **state) {
@@ -138,16 +167,16 @@ static void a_sampler_is_checked_where_it_is_used(void **state) {
     const mg_real logits[] = {1, 2};
     mg_sampler cold = {.temperature = -1, .top_p = 1}, wide = {.temperature = 1, .top_p = 2},
                few = {.temperature = 1, .top_k = -1, .top_p = 1}, good = {.temperature = 1, .top_p = 1};
-    assert_operation_fails(mg_sampler_probabilities(&cold, logits, 2, p, order), "sampler", "temperature is -1");
-    assert_operation_fails(mg_sampler_probabilities(&wide, logits, 2, p, order), "sampler", "top-p is 2");
-    assert_operation_fails(mg_sampler_probabilities(&few, logits, 2, p, order), "sampler", "top-k is -1");
+    assert_fails(mg_sampler_probabilities(&cold, logits, 2, p, order), "temperature is -1");
+    assert_fails(mg_sampler_probabilities(&wide, logits, 2, p, order), "top-p is 2");
+    assert_fails(mg_sampler_probabilities(&few, logits, 2, p, order), "top-k is -1");
     double off[2], one[2]; /* top_p 0 is off, as 1 is */
     mg_sampler unset = {.temperature = 1};
     mg_sampler_probabilities(&unset, logits, 2, off, order);
     mg_sampler_probabilities(&good, logits, 2, one, order);
     assert_memory_equal(off, one, sizeof off);
-    assert_operation_fails(mg_sampler_probabilities(&good, logits, 0, p, order), "sampler", "0 logits");
-    assert_operation_fails((void)mg_sampler_draw(p, 0, (mg_rng){0}, 0), "sampler", "0 probabilities");
+    assert_fails(mg_sampler_probabilities(&good, logits, 0, p, order), "0 logits");
+    assert_fails((void)mg_sampler_draw(p, 0, (mg_rng){0}, 0), "0 probabilities");
 }
 
 static void a_cache_given_to_attention_has_room(void **state) {
@@ -232,7 +261,7 @@ static void each_wrong_number_is_called_by_its_name(void **state) {
         const char *name;
         size_t offset;
     } ints[] = {MEMBER(n_layer),    MEMBER(n_head),     MEMBER(n_embd),
-                MEMBER(block_size), MEMBER(vocab_size), MEMBER(lookahead)},
+                MEMBER(block_size), MEMBER(vocab_size), {"lookahead", offsetof(mg_gpt_config, mask.n)}},
       reals[] = {MEMBER(init_std), MEMBER(attn_init_std), MEMBER(dropout), MEMBER(eps)};
     static const double wrong[] = {-3, -1e-300, NAN, INFINITY, -INFINITY};
     static const int negative[] = {-1, INT_MIN};

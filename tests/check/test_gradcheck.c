@@ -384,7 +384,7 @@ static mg_gradcheck_result check_row(row r, mg_gradcheck_fn *function) {
         fill_input(in[n_in], r.in[n_in].fill, (uint32_t)n_in);
     }
     mg_gradcheck_result result;
-    assert_int_equal(mg_gradcheck(function, &r, n_in, in, &result, &error), MG_OK);
+    assert_int_equal(mg_gradcheck(&result, function, &r, n_in, in, &error), MG_OK);
     mg_tape_free(tape);
     return result;
 }
@@ -482,14 +482,14 @@ static void the_values_are_put_back(void **state) {
     mg_tensor *x = mg_leaf(tape, 0, NULL);
     x->data[0] = (mg_real)1.1;
     mg_gradcheck_result result;
-    assert_int_equal(mg_gradcheck(cube, NULL, 1, &x, &result, NULL), MG_OK);
+    assert_int_equal(mg_gradcheck(&result, cube, NULL, 1, &x, NULL), MG_OK);
     assert_true(x->data[0] == (mg_real)1.1);
     assert_close(result.analytic, 3.63, 1e-5);
     assert_close(result.numeric, 3.63, 1e-4);
     x->data[0] = NAN;
-    assert_int_equal(mg_gradcheck(cube, NULL, 1, &x, &result, NULL), MG_OK);
+    assert_int_equal(mg_gradcheck(&result, cube, NULL, 1, &x, NULL), MG_OK);
     assert_true(result.worst > 1);
-    assert_fails(mg_gradcheck(cube, NULL, 1, (mg_tensor *[]){mg_constant(tape, 0, NULL)}, &result, NULL), "input 0");
+    assert_fails(mg_gradcheck(&result, cube, NULL, 1, (mg_tensor *[]){mg_constant(tape, 0, NULL)}, NULL), "input 0");
     mg_tape_free(tape);
 }
 

@@ -2,6 +2,7 @@
  * ends in a sentence that names what the memory was for and how much it was, and everything can be freed afterwards. */
 #include "adamw.h"
 #include "causality.h"
+#include "kv_cache.h"
 #include "operation.h"
 #include "parallel.h"
 
@@ -74,7 +75,7 @@ static mg_status train(belongings *own, mg_error *error) {
 
 static mg_status generate(belongings *own, mg_error *error) {
     mg_status status = make_model(own, false, error);
-    if (status == MG_OK) status = mg_kv_cache_new(&own->cache, own->gpt, error);
+    if (status == MG_OK) status = mg_kv_cache_new(&own->cache, mg_gpt_get_config(own->gpt), error);
     if (status != MG_OK) return status;
     mg_tape_record(own->tape, false);
     mg_gpt_pass pass = {.cache = own->cache, .last_only = true};

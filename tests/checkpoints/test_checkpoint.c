@@ -23,7 +23,7 @@ static void what_is_saved_is_loaded_bit_for_bit(void **state) {
     fixture_small(&saved);
     fixture_name file = in_folder("round.h5");
     assert_ok(mg_checkpoint_save(file.path, &saved, &fixture_error));
-    assert_ok(mg_checkpoint_load(file.path, true, &loaded, &fixture_error));
+    assert_ok(mg_checkpoint_load(&loaded, file.path, true, &fixture_error));
     assert_same_checkpoint(&saved, &loaded);
     assert_non_null(mg_gpt_params(loaded.gpt)->grads);
     mg_checkpoint_free(&loaded);
@@ -36,7 +36,7 @@ static void version_1_still_loads(void **state) {
     (void)state;
     mg_checkpoint expected, loaded;
     fixture_small(&expected);
-    assert_ok(mg_checkpoint_load(MASKGRAD_SOURCE_DIR "/tests/checkpoints/version-1.h5", true, &loaded, &fixture_error));
+    assert_ok(mg_checkpoint_load(&loaded, MASKGRAD_SOURCE_DIR "/tests/checkpoints/version-1.h5", true, &fixture_error));
     assert_same_checkpoint(&expected, &loaded);
     mg_checkpoint_free(&loaded);
     mg_checkpoint_free(&expected);
@@ -59,7 +59,7 @@ static void only_what_is_new_needs_a_new_version(void **state) {
         fixture_make(&saved, config);
         assert_ok(mg_checkpoint_save(file.path, &saved, &fixture_error));
         assert_int_equal(version_of(file.path), new ? 2 : 1);
-        assert_ok(mg_checkpoint_load(file.path, true, &loaded, &fixture_error));
+        assert_ok(mg_checkpoint_load(&loaded, file.path, true, &fixture_error));
         assert_same_checkpoint(&saved, &loaded);
         const mg_param *wpe = mg_params_find(mg_gpt_params(loaded.gpt), "wpe");
         assert_true((wpe == NULL) == new);
@@ -74,7 +74,7 @@ static void without_gradients_there_is_no_optimiser(void **state) {
     fixture_small(&saved);
     fixture_name file = in_folder("frozen.h5");
     assert_ok(mg_checkpoint_save(file.path, &saved, &fixture_error));
-    assert_ok(mg_checkpoint_load(file.path, false, &loaded, &fixture_error));
+    assert_ok(mg_checkpoint_load(&loaded, file.path, false, &fixture_error));
     assert_null(loaded.adamw);
     assert_null(mg_gpt_params(loaded.gpt)->grads);
     mg_params *params = mg_gpt_params(saved.gpt);
@@ -92,7 +92,7 @@ static void optimiser_and_tokenizer_may_be_absent(void **state) {
     bare.train.best_loss = NAN;
     fixture_name file = in_folder("bare.h5");
     assert_ok(mg_checkpoint_save(file.path, &bare, &fixture_error));
-    assert_ok(mg_checkpoint_load(file.path, true, &loaded, &fixture_error));
+    assert_ok(mg_checkpoint_load(&loaded, file.path, true, &fixture_error));
     assert_same_checkpoint(&bare, &loaded);
     mg_checkpoint_free(&loaded);
     mg_checkpoint_free(&saved);
@@ -102,7 +102,7 @@ static void assert_tokenizer_returns(mg_checkpoint *saved, const mg_tokenizer *t
     mg_checkpoint loaded;
     fixture_name file = in_folder("tokens.h5");
     assert_ok(mg_checkpoint_save(file.path, saved, &fixture_error));
-    assert_ok(mg_checkpoint_load(file.path, false, &loaded, &fixture_error));
+    assert_ok(mg_checkpoint_load(&loaded, file.path, false, &fixture_error));
     assert_same_tokenizer(tokenizer, loaded.tokenizer);
     mg_checkpoint_free(&loaded);
 }
@@ -134,7 +134,7 @@ static void merges_return(void **state) {
     mg_checkpoint bare = {.tokenizer = gpt2, .train = saved.train};
     assert_ok(mg_gpt_new_zeros(&bare.gpt, &config, false, &fixture_error));
     assert_tokenizer_returns(&bare, gpt2);
-    assert_ok(mg_checkpoint_load(in_folder("tokens.h5").path, false, &loaded, &fixture_error));
+    assert_ok(mg_checkpoint_load(&loaded, in_folder("tokens.h5").path, false, &fixture_error));
     size_t length;
     const char *returned = mg_tokenizer_merges(loaded.tokenizer, &length);
     assert_int_equal(length, strlen(merges));
@@ -169,7 +169,7 @@ static void a_large_matrix_has_several_chunks(void **state) {
     fixture_make(&saved, config);
     fixture_name file = in_folder("large.h5");
     assert_ok(mg_checkpoint_save(file.path, &saved, &fixture_error));
-    assert_ok(mg_checkpoint_load(file.path, true, &loaded, &fixture_error));
+    assert_ok(mg_checkpoint_load(&loaded, file.path, true, &fixture_error));
     assert_same_checkpoint(&saved, &loaded);
     mg_checkpoint_free(&loaded);
     mg_checkpoint_free(&saved);
@@ -246,7 +246,7 @@ static void a_full_disk_leaves_the_old_file(void **state) {
     }
     signal(SIGXFSZ, SIG_DFL);
     saved.train.step--;
-    assert_ok(mg_checkpoint_load(file.path, true, &loaded, &fixture_error));
+    assert_ok(mg_checkpoint_load(&loaded, file.path, true, &fixture_error));
     assert_same_checkpoint(&saved, &loaded);
     mg_checkpoint_free(&loaded);
     mg_checkpoint_free(&saved);
@@ -273,7 +273,7 @@ static void a_kill_leaves_a_whole_file(void **state) {
         kill(child, SIGKILL);
         assert_int_equal(waitpid(child, &how, 0), child);
         assert_true(WIFSIGNALED(how));
-        assert_ok(mg_checkpoint_load(file.path, true, &loaded, &fixture_error));
+        assert_ok(mg_checkpoint_load(&loaded, file.path, true, &fixture_error));
         assert_true(loaded.train.step >= saved.train.step);
         loaded.train.step = saved.train.step;
         assert_same_checkpoint(&saved, &loaded);
@@ -323,7 +323,7 @@ static void loading_survives_any_refused_request(void **state) {
     int refused = 0;
     for (;; refused++) {
         f.left = refused;
-        mg_status status = mg_checkpoint_load(file.path, true, &loaded, &fixture_error);
+        mg_status status = mg_checkpoint_load(&loaded, file.path, true, &fixture_error);
         if (status == MG_OK) break;
         assert_int_equal(status, MG_ERR_MEMORY);
         assert_says(fixture_error.message, "out of memory");

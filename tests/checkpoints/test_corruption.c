@@ -35,7 +35,7 @@ static unsigned char *save(bool with_optimiser) {
 static bool loads_the_same_or_says_why(void) {
     mg_checkpoint loaded;
     memset(&fixture_error, 0, sizeof fixture_error);
-    mg_status status = mg_checkpoint_load(file.path, true, &loaded, &fixture_error);
+    mg_status status = mg_checkpoint_load(&loaded, file.path, true, &fixture_error);
     if (status == MG_OK) {
         assert_same_checkpoint(&saved, &loaded);
         mg_checkpoint_free(&loaded);

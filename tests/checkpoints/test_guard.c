@@ -213,9 +213,9 @@ static void both_ways_read_the_same(void **state) {
     (void)state;
     mg_checkpoint here, there;
     mg_set_file_guard(false);
-    assert_ok(mg_checkpoint_load(file.path, true, &here, &fixture_error));
+    assert_ok(mg_checkpoint_load(&here, file.path, true, &fixture_error));
     mg_set_file_guard(true);
-    assert_ok(mg_checkpoint_load(file.path, true, &there, &fixture_error));
+    assert_ok(mg_checkpoint_load(&there, file.path, true, &fixture_error));
     assert_same_checkpoint(&here, &there);
     mg_checkpoint_free(&here);
     mg_checkpoint_free(&there);

@@ -47,7 +47,7 @@ static void assert_refused(const char *why) {
     mg_checkpoint loaded;
     memset(&fixture_error, 0, sizeof fixture_error);
     double begin = taken();
-    assert_int_equal(mg_checkpoint_load(bad.path, true, &loaded, &fixture_error), MG_ERR_FORMAT);
+    assert_int_equal(mg_checkpoint_load(&loaded, bad.path, true, &fixture_error), MG_ERR_FORMAT);
     assert_less(taken() - begin, 20);
     assert_says(fixture_error.message, why);
     assert_says(fixture_error.message, bad.path);
@@ -58,7 +58,7 @@ static void assert_import_refused(mg_status expected, const char *why) {
     mg_checkpoint loaded;
     memset(&fixture_error, 0, sizeof fixture_error);
     double begin = taken();
-    assert_int_equal(mg_gpt2_import(fixture_folder, &(mg_import_options){0}, &loaded, &fixture_error), expected);
+    assert_int_equal(mg_gpt2_import(&loaded, fixture_folder, &(mg_import_options){0}, &fixture_error), expected);
     assert_less(taken() - begin, 20);
     assert_says(fixture_error.message, why);
     assert_null(loaded.gpt);
@@ -244,7 +244,7 @@ static void filters(void **state) {
     H5Pset_fletcher32(properties);
     H5Fclose(replace(H5T_IEEE_F32LE, 2, five_by_four, properties, zeros));
     mg_checkpoint c;
-    assert_ok(mg_checkpoint_load(bad.path, true, &c, &fixture_error));
+    assert_ok(mg_checkpoint_load(&c, bad.path, true, &fixture_error));
     for (int i = 0; i < 20; i++) assert_true(mg_params_find(mg_gpt_params(c.gpt), "wte")->tensor.data[i] == 0);
     mg_checkpoint_free(&c);
 }
@@ -414,12 +414,12 @@ static void plugins_are_off_while_a_file_is_open(void **state) {
 static mg_status import_it(const char *path) {
     (void)path; /* one of the folder's */
     mg_checkpoint c;
-    return mg_gpt2_import(fixture_folder, &(mg_import_options){0}, &c, &fixture_error);
+    return mg_gpt2_import(&c, fixture_folder, &(mg_import_options){0}, &fixture_error);
 }
 
 static mg_status load_it(const char *path) {
     mg_checkpoint c;
-    return mg_checkpoint_load(path, true, &c, &fixture_error);
+    return mg_checkpoint_load(&c, path, true, &fixture_error);
 }
 
 static mg_status check_it(const char *path) {

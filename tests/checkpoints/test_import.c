@@ -27,7 +27,7 @@ static void listen(const mg_import_event *event, void *user) {
 static told heard;
 static mg_status import(const char *folder, bool allow_nan, mg_checkpoint *c, mg_error *error) {
     heard = (told){0};
-    return mg_gpt2_import(folder, &(mg_import_options){allow_nan, listen, &heard}, c, error);
+    return mg_gpt2_import(c, folder, &(mg_import_options){allow_nan, listen, &heard}, error);
 }
 
 /* ---- Logits against PyTorch's ---- */
@@ -105,7 +105,7 @@ static void what_was_imported_survives_saving(void **state) {
     assert_says(heard.text, "vocab_size is 264, but the merges make 259 tokens");
     assert_int_equal(mg_tokenizer_size(c.tokenizer), 259);
     assert_ok(mg_checkpoint_save(in_folder("text.h5").path, &c, &fixture_error));
-    assert_ok(mg_checkpoint_load(in_folder("text.h5").path, false, &loaded, &fixture_error));
+    assert_ok(mg_checkpoint_load(&loaded, in_folder("text.h5").path, false, &fixture_error));
     assert_same_checkpoint(&c, &loaded);
     mg_checkpoint_free(&c);
     mg_checkpoint_free(&loaded);

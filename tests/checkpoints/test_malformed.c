@@ -22,7 +22,7 @@ static int make_good(void **state) {
 static void assert_load_fails_with(const char *path, mg_status expected, const char *why) {
     mg_checkpoint loaded;
     memset(&fixture_error, 0, sizeof fixture_error);
-    mg_status status = mg_checkpoint_load(path, true, &loaded, &fixture_error);
+    mg_status status = mg_checkpoint_load(&loaded, path, true, &fixture_error);
     if (status != expected) print_error("loads with status %s\n", mg_status_name(status));
     assert_says(fixture_error.message, why);
     assert_says(fixture_error.message, path);
@@ -329,8 +329,8 @@ static void a_file_by_other_hands_loads(void **state) {
     H5Tclose(boolean);
     assert_true(H5Fclose(h5) >= 0);
     mg_checkpoint a, b;
-    assert_ok(mg_checkpoint_load(good.path, true, &a, &fixture_error));
-    assert_ok(mg_checkpoint_load(bad.path, true, &b, &fixture_error));
+    assert_ok(mg_checkpoint_load(&a, good.path, true, &fixture_error));
+    assert_ok(mg_checkpoint_load(&b, bad.path, true, &fixture_error));
     assert_same_checkpoint(&a, &b);
     mg_checkpoint_free(&a);
     mg_checkpoint_free(&b);
@@ -346,7 +346,7 @@ static void a_file_that_is_being_written_is_said_to_be(void **state) {
     assert_load_fails_with(good.path, MG_ERR_IO, "is being written by another program");
     close(fd);
     mg_checkpoint c;
-    assert_ok(mg_checkpoint_load(good.path, true, &c, &fixture_error));
+    assert_ok(mg_checkpoint_load(&c, good.path, true, &fixture_error));
     mg_checkpoint_free(&c);
 }
 
@@ -358,7 +358,7 @@ static void diagnostics_of_the_caller_survive(void **state) {
     H5Eget_auto2(H5E_DEFAULT, &before, &data);
     assert_load_fails_with(in_folder("absent.h5").path, MG_ERR_IO, "No such file");
     mg_checkpoint c;
-    assert_ok(mg_checkpoint_load(good.path, false, &c, &fixture_error));
+    assert_ok(mg_checkpoint_load(&c, good.path, false, &fixture_error));
     mg_checkpoint_free(&c);
     H5Eget_auto2(H5E_DEFAULT, &after, &data);
     assert_true(before == after);

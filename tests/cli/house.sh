@@ -98,5 +98,21 @@ if grep -E '^(argp_.*|getopt.*|exit|_Exit|quick_exit|stdout|printf|puts|putchar|
     complain "the library uses these, which only the program may"
 fi
 
+# The public interface is small, and docs/library.md lists all of it: what is declared in the installed headers, and what
+# the shared library would export.
+sed -nE 's/^\| [a-zA-Z, ]+ \| (`mg_.*)\|$/\1/p' docs/library.md | grep -o 'mg_[a-z0-9_]*' | sort >"$work/listed"
+awk '/^(MG_API|static inline)/ {
+    declaration = $0
+    while (declaration !~ /[;{]/) { getline; declaration = declaration " " $0 }
+    if (match(declaration, /mg_[a-z0-9_]+\(/)) print substr(declaration, RSTART, RLENGTH - 1)
+}' "$build"/include/maskgrad.h "$build"/include/maskgrad_ops.h | sort >"$work/public"
+[ "$(wc -l <"$work/public")" -gt 90 ] || complain "the public functions were not found"
+[ "$(wc -l <"$work/public")" -le 115 ] || complain "$(wc -l <"$work/public") public functions: at most 115 are meant to be"
+cmp "$work/public" "$work/listed" || complain "docs/library.md lists other functions than the installed headers: $(diff "$work/public" "$work/listed")"
+readelf -sW "$library" 2>/dev/null | awk '$5 == "GLOBAL" && $6 == "DEFAULT" && $7 != "UND" && $8 ~ /^mg_/ {print $8}' | sort -u >"$work/exported"
+strangers=$(comm -13 "$work/public" "$work/exported")
+[ -s "$work/exported" ] || complain "no exported symbols were found in $library"
+[ -z "$strangers" ] || complain "exported, but in no installed header: $strangers"
+
 [ "$wrong" -eq 0 ] && echo "$checked pairs of rooms, and nine third-party headers, are in order"
 exit "$wrong"

@@ -22,7 +22,7 @@ static int open_one(void **state) {
     mg_checkpoint_free(&c);
     inspection.path = file.path;
     assert_ok(mg_checkpoint_describe(file.path, &inspection.info, &fixture_error));
-    assert_ok(mg_checkpoint_load(file.path, true, &inspection.checkpoint, &fixture_error));
+    assert_ok(mg_checkpoint_load(&inspection.checkpoint, file.path, true, &fixture_error));
     return 0;
 }
 

@@ -1,4 +1,5 @@
 #include "gpt.h"
+#include "kv_cache.h"
 #include "parallel.h"
 
 #include "check.h"
@@ -65,7 +66,7 @@ static void chunks_agree(mg_gpt_config config) {
     some_ids(ids, T);
     mg_tensor *whole = mg_gpt_forward(gpt, tape, ids, 1, T, NULL);
     mg_kv_cache *cache;
-    assert_int_equal(mg_kv_cache_new(&cache, gpt, NULL), MG_OK);
+    assert_int_equal(mg_kv_cache_new(&cache, mg_gpt_get_config(gpt), NULL), MG_OK);
     assert_int_equal(mg_kv_cache_bytes(cache), 2 * 2 * 12 * 24 * sizeof(mg_real));
     for (int cuts = 0; cuts < 1 << (T - 1); cuts += cuts < 64 ? 1 : 61) {
         mg_kv_cache_clear(cache);
@@ -154,7 +155,7 @@ static void cached_equals_uncached(mg_gpt_config c) {
     int ids[LONG];
     packed_ids(ids, LONG);
     mg_tensor *whole = mg_gpt_forward(gpt, tape, ids, 1, LONG, NULL);
-    assert_int_equal(mg_kv_cache_new(&cache, gpt, NULL), MG_OK);
+    assert_int_equal(mg_kv_cache_new(&cache, mg_gpt_get_config(gpt), NULL), MG_OK);
     for (ptrdiff_t chunk = 1; chunk <= LONG; chunk += chunk < 6 ? 1 : 47) {
         mg_kv_cache_clear(cache);
         feed(gpt, cache, ids, whole, 0, chunk);
@@ -186,7 +187,7 @@ static void a_windows_cache_takes_memory_for_the_window(void **state) {
     for (c.block_size = 80; c.block_size <= 5120; c.block_size *= 8) {
         mg_gpt *gpt = new_gpt(c);
         mg_kv_cache *cache;
-        assert_int_equal(mg_kv_cache_new(&cache, gpt, NULL), MG_OK);
+        assert_int_equal(mg_kv_cache_new(&cache, mg_gpt_get_config(gpt), NULL), MG_OK);
         assert_int_equal(mg_kv_cache_bytes(cache), 80 * token);
         mg_kv_cache_free(cache);
         mg_gpt_free(gpt);
@@ -238,11 +239,11 @@ static void a_cache_needs_causality(void **state) {
     open[3].mask = mg_lookahead(MG_LOOKAHEAD_ALL);
     for (size_t i = 0; i < sizeof open / sizeof *open; i++) {
         mg_gpt *gpt = new_gpt(open[i]);
-        assert_int_equal(mg_kv_cache_new(&cache, gpt, &error), MG_ERR_STATE);
+        assert_int_equal(mg_kv_cache_new(&cache, mg_gpt_get_config(gpt), &error), MG_ERR_STATE);
         assert_says(error.message, "looks ahead");
         assert_null(cache);
         mg_gpt_set_mask(gpt, (mg_mask){i % 2 ? MG_MASK_PREFIX : MG_MASK_BLOCK, 1});
-        assert_int_equal(mg_kv_cache_new(&cache, gpt, &error), MG_OK);
+        assert_int_equal(mg_kv_cache_new(&cache, mg_gpt_get_config(gpt), &error), MG_OK);
         mg_kv_cache_free(cache);
         mg_gpt_free(gpt);
     }

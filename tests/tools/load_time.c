@@ -27,7 +27,7 @@ static void load(const char *path, bool guarded, int out) {
     mg_error error;
     mg_set_file_guard(guarded);
     double begin = milliseconds();
-    if (mg_checkpoint_load(path, false, &c, &error) != MG_OK) {
+    if (mg_checkpoint_load(&c, path, false, &error) != MG_OK) {
         fprintf(stderr, "%s\n", error.message);
         _exit(1);
     }

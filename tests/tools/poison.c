@@ -15,7 +15,7 @@ int main(int argc, char **argv) {
     if (argc != 4) return 2;
     mg_checkpoint checkpoint;
     mg_error error;
-    check(mg_checkpoint_load(argv[1], true, &checkpoint, &error), &error);
+    check(mg_checkpoint_load(&checkpoint, argv[1], true, &error), &error);
     mg_params *params = mg_gpt_params(checkpoint.gpt);
     const mg_tensor *last = &params->param[params->n - 1].tensor;
     last->data[mg_size(last) - 1] = (mg_real)strtod(argv[2], NULL);

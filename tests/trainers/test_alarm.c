@@ -287,20 +287,16 @@ static void test_memory_is_no_crime(void **state) {
 static void evaluated(const mg_corpus *corpus, const fault *f, const char *says) {
     mg_gpt *gpt = model_of(corpus, f);
     train(gpt, corpus, f, 200);
-    mg_tape *tape = new_tape();
     for (int split = MG_TRAIN; split <= MG_VALIDATION; split++) {
-        mg_pairs *pairs;
         mg_evaluation e;
         char text[512];
-        assert_ok(mg_pairs_new(&pairs, corpus, (mg_split)split, f->block_size, 1, &fixture_error));
-        assert_ok(mg_evaluate(gpt, tape, corpus, (mg_split)split, 10, 16, 1, pairs, NULL, &e, &fixture_error));
+        const mg_evaluation_options options = {.split = (mg_split)split, .n_batches = 10, .seed = 1, .evidence = true};
+        assert_ok(mg_evaluate(&e, gpt, corpus, &options, &fixture_error));
         const char *said = mg_evaluation_alarm(&e, mg_gpt_get_config(gpt), text, sizeof text);
         if (!said != !says) fail_msg("%s: %s", f->name, said ? said : "nothing is said");
         if (says) assert_says(said, says);
         mg_evaluation_free(&e);
-        mg_pairs_free(pairs);
     }
-    mg_tape_free(tape);
     mg_gpt_free(gpt);
 }
 

@@ -19,9 +19,9 @@ static void test_it_learns(void **state) {
     options.max_iters = 200;
     mg_trainer *trainer = fixture_trainer(&options, corpus);
     mg_evaluation before, after;
-    assert_ok(mg_trainer_evaluate(trainer, MG_VALIDATION, 8, NULL, &before, &fixture_error));
+    assert_ok(mg_trainer_evaluate(&before, trainer, MG_VALIDATION, 8, NULL, &fixture_error));
     for (int i = 0; i < 200; i++) fixture_step(trainer);
-    assert_ok(mg_trainer_evaluate(trainer, MG_VALIDATION, 8, NULL, &after, &fixture_error));
+    assert_ok(mg_trainer_evaluate(&after, trainer, MG_VALIDATION, 8, NULL, &fixture_error));
     assert_close(before.loss, log(33), 0.1); /* a new model guesses */
     assert_less(after.loss, before.loss - 1);
     assert_less(after.floor, after.loss);
@@ -63,8 +63,8 @@ static void test_evaluating_changes_nothing(void **state) {
     mg_trainer *often = fixture_trainer(&options, corpus), *never = fixture_trainer(&options, corpus);
     for (int i = 0; i < 5; i++) {
         mg_evaluation one, two;
-        assert_ok(mg_trainer_evaluate(often, MG_VALIDATION, 2, NULL, &one, &fixture_error));
-        assert_ok(mg_trainer_evaluate(often, MG_VALIDATION, 2, NULL, &two, &fixture_error));
+        assert_ok(mg_trainer_evaluate(&one, often, MG_VALIDATION, 2, NULL, &fixture_error));
+        assert_ok(mg_trainer_evaluate(&two, often, MG_VALIDATION, 2, NULL, &fixture_error));
         assert_memory_equal(one.position_loss, two.position_loss, (size_t)one.n_positions * sizeof(double));
         mg_evaluation_free(&one);
         mg_evaluation_free(&two);
@@ -193,7 +193,7 @@ static void test_another_runs_checkpoint_is_refused(void **state) {
     assert_true(file >= 0);
     mg_checkpoint saved = mg_trainer_checkpoint(first), loaded;
     assert_ok(mg_checkpoint_save(path, &saved, &fixture_error));
-    assert_ok(mg_checkpoint_load(path, true, &loaded, &fixture_error));
+    assert_ok(mg_checkpoint_load(&loaded, path, true, &fixture_error));
     close(file);
     unlink(path);
     assert_ok(mg_trainer_restore(same, &loaded, &fixture_error));
@@ -264,7 +264,7 @@ static void test_weights_that_are_no_numbers(void **state) {
         assert_int_equal(mg_trainer_take_weights(fresh, &checkpoint, &fixture_error), MG_ERR_FORMAT);
         assert_says(fixture_error.message, last->name);
         assert_int_equal(mg_trainer_restore(fresh, &checkpoint, &fixture_error), MG_ERR_FORMAT);
-        assert_int_equal(mg_trainer_evaluate(spoiled, MG_VALIDATION, 1, NULL, &e, &fixture_error), MG_ERR_STATE);
+        assert_int_equal(mg_trainer_evaluate(&e, spoiled, MG_VALIDATION, 1, NULL, &fixture_error), MG_ERR_STATE);
         assert_says(fixture_error.message, last->name);
     }
     last->tensor.data[mg_size(&last->tensor) - 1] = 0;
@@ -286,14 +286,16 @@ static void test_batches_change_no_window(void **state) {
     mg_train_options options = fixture_options();
     mg_trainer *trainer = fixture_trainer(&options, corpus);
     for (int i = 0; i < 5; i++) fixture_step(trainer);
-    mg_tape *tape = new_tape();
     mg_evaluation whole;
-    assert_ok(mg_evaluate(mg_trainer_model(trainer), tape, corpus, MG_VALIDATION, 1, 64, 7, NULL, NULL, &whole,
+    assert_ok(mg_evaluate(&whole, mg_trainer_model(trainer), corpus,
+                          &(mg_evaluation_options){.split = MG_VALIDATION, .n_batches = 1, .batch_size = 64, .seed = 7},
                           &fixture_error));
     for (int B = 1; B <= 32; B *= 2) {
         mg_evaluation e;
-        assert_ok(mg_evaluate(mg_trainer_model(trainer), tape, corpus, MG_VALIDATION, 64 / B, B, 7, NULL, NULL, &e,
-                              &fixture_error));
+        assert_ok(mg_evaluate(
+            &e, mg_trainer_model(trainer), corpus,
+            &(mg_evaluation_options){.split = MG_VALIDATION, .n_batches = 64 / B, .batch_size = B, .seed = 7},
+            &fixture_error));
         assert_int_equal(e.n_windows, 64);
         assert_close(e.floor, whole.floor, 1e-12);
         assert_close(e.loss, whole.loss, 1e-6);
@@ -301,7 +303,30 @@ static void test_batches_change_no_window(void **state) {
         mg_evaluation_free(&e);
     }
     mg_evaluation_free(&whole);
-    mg_tape_free(tape);
+    mg_trainer_free(trainer);
+    mg_corpus_free(corpus);
+}
+
+/* As in the operations: the line is the call's, and a null pointer has a name. */
+static void test_failures_name_the_call(void **state) {
+    (void)state;
+    mg_corpus *corpus = fixture_corpus();
+    mg_trainer *trainer;
+    mg_step step;
+    mg_evaluation evaluation;
+    mg_train_options options = fixture_options();
+    assert_operation_fails(mg_trainer_new(&trainer, NULL, corpus, NULL), "mg_trainer_new", "options is NULL");
+    assert_operation_fails(mg_trainer_new(NULL, &options, corpus, NULL), "mg_trainer_new", "trainer is NULL");
+    assert_operation_fails(mg_trainer_step(NULL, &step, NULL), "mg_trainer_step", "trainer is NULL");
+    assert_operation_fails(mg_trainer_restore(NULL, NULL, NULL), "mg_trainer_restore", "trainer is NULL");
+    assert_operation_fails((void)mg_trainer_model(NULL), "mg_trainer_model", "trainer is NULL");
+    assert_operation_fails(mg_evaluate(&evaluation, NULL, corpus, NULL, NULL), "mg_evaluate", "gpt is NULL");
+    assert_operation_fails(mg_corpus_load(NULL, &usual, NULL), "mg_corpus_load", "corpus is NULL");
+    assert_operation_fails(mg_checkpoint_save("x", NULL, NULL), "mg_checkpoint_save", "checkpoint is NULL");
+    trainer = fixture_trainer(&options, corpus);
+    assert_operation_fails(mg_trainer_step(trainer, NULL, NULL), "mg_trainer_step", "step is NULL");
+    int ids[1], targets[1];
+    assert_operation_fails(mg_corpus_batch(corpus, MG_TRAIN, (mg_rng){0}, 1, corpus->n, ids, targets), "corpus", "");
     mg_trainer_free(trainer);
     mg_corpus_free(corpus);
 }
@@ -430,6 +455,7 @@ int main(void) {
         cmocka_unit_test(test_nan_stops_before_the_update),
         cmocka_unit_test(test_weights_that_are_no_numbers),
         cmocka_unit_test(test_batches_change_no_window),
+        cmocka_unit_test(test_failures_name_the_call),
         cmocka_unit_test(test_zero_is_the_default),
         cmocka_unit_test(test_options_that_cannot_be),
         cmocka_unit_test(test_implausible_losses),

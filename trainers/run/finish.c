@@ -23,8 +23,8 @@ static mg_status write_samples(mg_run *run, mg_grammar_score *score, mg_error *e
 mg_status mg_run_finish(mg_run *run, mg_run_results *results, mg_error *error) {
     *results = (mg_run_results){0};
     const mg_stop *stop = run->watch.stop.asked ? &run->watch.stop : NULL;
-    mg_status status = mg_trainer_evaluate(run->trainer, MG_VALIDATION, FINAL_FACTOR * run->options.eval_iters, stop,
-                                           &results->evaluation, error);
+    mg_status status = mg_trainer_evaluate(&results->evaluation, run->trainer, MG_VALIDATION,
+                                           FINAL_FACTOR * run->options.eval_iters, stop, error);
     if (status != MG_OK) return status;
     status = write_positions(run, &results->evaluation, error);
     if (status == MG_OK) status = write_samples(run, &results->score, error);

@@ -74,7 +74,7 @@ static bool asked_to_stop(const mg_run *run) {
 
 static mg_status loss_on(mg_run *run, mg_split split, double *loss, mg_error *error) {
     mg_evaluation evaluation;
-    mg_status status = mg_trainer_evaluate(run->trainer, split, run->options.eval_iters, stop_of(run), &evaluation,
+    mg_status status = mg_trainer_evaluate(&evaluation, run->trainer, split, run->options.eval_iters, stop_of(run),
                                            error);
     if (status != MG_OK) return status;
     *loss = evaluation.loss;

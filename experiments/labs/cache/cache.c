@@ -5,6 +5,7 @@
  * Without the mask everything changes at each token, from the second layer on. */
 #include "cache.h"
 #include "generator.h"
+#include "kv_cache.h"
 #include "lab_private.h"
 #include "labs.h"
 #include "operation.h"
@@ -254,7 +255,7 @@ static mg_status same_logits(mg_lab *lab, lab_subject *subject, mg_error *error)
     if (status) return status;
     lab_setting(lab, "text", "%d tokens: %s", text.T, text.source);
     mg_kv_cache *cache;
-    status = mg_kv_cache_new(&cache, subject->gpt, error);
+    status = mg_kv_cache_new(&cache, mg_gpt_get_config(subject->gpt), error);
     if (status) return status;
     equality e;
     set_up_equality(lab, subject, &text, &e);

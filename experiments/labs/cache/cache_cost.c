@@ -4,6 +4,7 @@
  * the fastest of several repeats, since whatever else a machine does only adds to it. */
 #include "cache.h"
 #include "clock.h"
+#include "kv_cache.h"
 #include "lab_private.h"
 #include "operation.h"
 #include "parallel.h"
@@ -206,7 +207,7 @@ mg_status lab_cache_cost(mg_lab *lab, lab_subject *subject, mg_error *error) {
     int longest = c->block_size;
     while ((double)c->n_layer * c->n_head * longest * longest > MOST_SCORES) longest /= 2;
     if (!own && lab_subject_affords(subject, 64, longest) < 64 && longest > 64) longest = 64;
-    mg_status status = mg_kv_cache_new(&s.cache, s.gpt, error);
+    mg_status status = mg_kv_cache_new(&s.cache, mg_gpt_get_config(s.gpt), error);
     s.map = mg_arena_alloc(lab->arena, (size_t)c->n_layer * (size_t)c->n_head * (size_t)longest * (size_t)longest,
                            sizeof(mg_real), "maps");
     s.ids = mg_arena_alloc(lab->arena, (size_t)longest, sizeof *s.ids, "ids");

@@ -7,6 +7,7 @@
  * tokens. */
 #include "cache.h"
 #include "generator.h"
+#include "kv_cache.h"
 #include "lab_private.h"
 #include "operation.h"
 
@@ -213,7 +214,7 @@ static void show_refusal(mg_lab *lab, const lab_subject *unmasked) {
     mg_gpt_set_mask(unmasked->gpt, mg_lookahead(MG_LOOKAHEAD_ALL));
     mg_kv_cache *cache;
     mg_error refusal = {0};
-    mg_status status = mg_kv_cache_new(&cache, unmasked->gpt, &refusal);
+    mg_status status = mg_kv_cache_new(&cache, mg_gpt_get_config(unmasked->gpt), &refusal);
     lab_check_same_text(lab, "asking for a cache without the mask gives the error", mg_status_name(status),
                         mg_status_name(MG_ERR_STATE));
     mg_kv_cache_free(cache);

@@ -241,7 +241,7 @@ static mg_status cross_masks(mg_lab *lab, lab_training *training, int batches, m
         for (int mask = 0; mask < N_MODELS; mask++) {
             mg_evaluation e;
             mg_gpt_set_mask(gpt, mg_lookahead(mask == MASKED ? 0 : MG_LOOKAHEAD_ALL));
-            mg_status status = mg_trainer_evaluate(trainer, MG_VALIDATION, batches, lab_stop(lab), &e, error);
+            mg_status status = mg_trainer_evaluate(&e, trainer, MG_VALIDATION, batches, lab_stop(lab), error);
             mg_gpt_set_mask(gpt, own);
             if (status) return status;
             loss[mask] = e.loss;
@@ -340,15 +340,17 @@ static void exercises(mg_lab *lab) {
 static mg_status evaluate(mg_lab *lab, lab_training *training, const mg_corpus *corpus, int batches,
                           mg_evaluation e[N_MODELS], mg_error *error) {
     const mg_train_options *o = &training->variant[0].options;
-    mg_pairs *pairs = NULL;
-    mg_tape *tape = NULL;
+    const mg_evaluation_options options = {.split = MG_VALIDATION,
+                                           .n_batches = batches,
+                                           .batch_size = o->batch_size,
+                                           .seed = o->seed,
+                                           .evidence = true,
+                                           .stop = lab_stop(lab)};
+    mg_pairs *pairs;
     mg_status status = mg_pairs_new(&pairs, corpus, MG_VALIDATION, o->model.block_size, 1, error);
-    if (!status) status = mg_tape_new(&tape, error);
     for (int i = 0; i < N_MODELS && !status; i++)
-        status = mg_evaluate(mg_trainer_model(training->variant[i].trainer), tape, corpus, MG_VALIDATION, batches,
-                             o->batch_size, o->seed, pairs, lab_stop(lab), &e[i], error);
+        status = mg_evaluate(&e[i], mg_trainer_model(training->variant[i].trainer), corpus, &options, error);
     if (!status) check_position_0(lab, pairs, &e[MASKED]);
-    mg_tape_free(tape);
     mg_pairs_free(pairs);
     return status;
 }

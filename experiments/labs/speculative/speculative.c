@@ -136,7 +136,7 @@ static mg_status measure(mg_lab *lab, lab_training *training, const mg_run_optio
                    "The larger of the two masked models should end lower: the better the small one imitates it, "
                    "the more of its draft stays. The unmasked one falls below both, as it reads its labels.");
     mg_evaluation e;
-    status = mg_trainer_evaluate(training->variant[OPEN].trainer, MG_VALIDATION, run->eval_iters, lab_stop(lab), &e,
+    status = mg_trainer_evaluate(&e, training->variant[OPEN].trainer, MG_VALIDATION, run->eval_iters, lab_stop(lab),
                                  error);
     if (status) return status;
     speculative_models m = {.corpus = corpus,

@@ -1,4 +1,5 @@
 /* Lab speculative, second part: how many drafted tokens stay, how many tokens a pass writes, and what that saves. */
+#include "kv_cache.h"
 #include "lab_private.h"
 #include "parallel.h"
 #include "speculative.h"
@@ -193,7 +194,7 @@ enum { LONGEST_PASS = SPECULATIVE_MOST + 1, PAST = 4 };
 /* seconds[n - 1]: of a pass over n tokens after PAST others, in a cache. */
 static mg_status time_passes(mg_lab *lab, mg_gpt *gpt, int repeats, double seconds[LONGEST_PASS], mg_error *error) {
     mg_kv_cache *cache;
-    mg_status status = mg_kv_cache_new(&cache, gpt, error);
+    mg_status status = mg_kv_cache_new(&cache, mg_gpt_get_config(gpt), error);
     if (status) return status;
     mg_tape *tape = lab_inference_tape();
     const int ids[PAST + LONGEST_PASS] = {0};
