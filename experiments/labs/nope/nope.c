@@ -185,6 +185,7 @@ mg_status lab_nope(mg_lab *lab, mg_error *error) {
     if (lab_broken("nope.blind")) v[MASKED].lookahead = MG_LOOKAHEAD_ALL;
     if (lab_broken("nope.positions")) v[BLIND].positions = true;
     mg_gpt_config config = nope_config(o, 0, false);
+    mg_gpt_config_fill(&config);
     mg_status status = mg_gpt_config_check(&config, error);
     if (status) return status;
     tell(lab, o);
