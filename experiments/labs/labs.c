@@ -13,6 +13,7 @@ const lab_row lab_rows[] = {
     {"proof", "Can any token move a prediction that comes before it?", lab_proof,
      LAB_TAKES_CHECKPOINT | LAB_PROMPTS_CHECKPOINT, NULL},
     {"dial", "How much of the future is enough?", lab_dial, LAB_TAKES_DATA, &lab_dial_options},
+    {"channel", "How much leak is how much loss?", lab_channel, LAB_TAKES_DATA, &lab_channel_options},
     {"nope", "Does a model without position embeddings know where it is?", lab_nope, 0, &lab_nope_options},
     {"alarm", "How can a training run notice that its model reads its labels?", lab_alarm, LAB_TAKES_DATA,
      &lab_alarm_options},

@@ -15,6 +15,8 @@ mg_status lab_mask(mg_lab *lab, mg_error *error);
 mg_status lab_proof(mg_lab *lab, mg_error *error);
 mg_status lab_dial(mg_lab *lab, mg_error *error);
 extern const lab_options lab_dial_options;
+mg_status lab_channel(mg_lab *lab, mg_error *error);
+extern const lab_options lab_channel_options;
 mg_status lab_nope(mg_lab *lab, mg_error *error);
 extern const lab_options lab_nope_options;
 mg_status lab_alarm(mg_lab *lab, mg_error *error);

@@ -253,6 +253,17 @@ void lab_training_free(lab_training *t) {
     }
 }
 
+bool lab_still_falling(int n, const double *loss) {
+    enum { FEWEST = 40 };
+    int part = n / 4;
+    double before = 0, last = 0;
+    for (int i = 0; i < part; i++) {
+        before += loss[n - 2 * part + i];
+        last += loss[n - part + i];
+    }
+    return n < FEWEST || before > 1.05 * last;
+}
+
 double lab_collapsed(double last, ptrdiff_t T) {
     return fmax(0.1, 2 * last / (double)T);
 }

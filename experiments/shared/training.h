@@ -51,6 +51,10 @@ int lab_smooth(int n, const double *y, int width, double *x_out, double *y_out);
  * n_steps / 100 steps. The figure stays open for floors. */
 lab_figure *lab_training_figure(mg_lab *lab, const lab_training *training, const char *name, const char *title);
 
+/* Whether n losses were still falling when they end, by 5 % from one quarter to the next: then their end says little.
+ */
+bool lab_still_falling(int n, const double *loss);
+
 /* Below this a loss has collapsed, where `last` is what the last position of T pays: 0.1 nats, or twice what that one
  * honest position costs at best in a short window. */
 double lab_collapsed(double last, ptrdiff_t T);

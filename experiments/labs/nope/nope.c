@@ -97,7 +97,7 @@ static void show_said(mg_lab *lab, const nope_options *o, const nope_variant v[N
 
 /* A model that was still learning when training ended has not shown what it can learn. */
 static bool too_short(mg_lab *lab, const nope_options *o, const nope_variant *v, const char *check) {
-    if (!nope_still_falling(o, v)) return false;
+    if (!lab_still_falling((int)o->max_iters, v->curve)) return false;
     lab_undecided(lab, check, v->loss, "nats", "the loss was still falling when training ended: give more --max-iters");
     return true;
 }

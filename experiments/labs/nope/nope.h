@@ -42,8 +42,6 @@ mg_gpt_config nope_config(const nope_options *options, int lookahead, bool posit
 mg_status nope_train(mg_lab *lab, const nope_options *options, nope_variant *v, mg_error *error);
 /* Texts of T tokens: the first token and random words. Text `number` of (seed, stream) is always the same. */
 void nope_text(const mg_lab *lab, int T, uint64_t number, int *ids);
-/* Whether the loss was still falling when training ended: then its end says nothing. */
-bool nope_still_falling(const nope_options *options, const nope_variant *v);
 
 /* ---- nope_order.c ---- */
 /* Shuffled tokens give the same predictions, shuffled: of the model without a mask, and not of the one with it. */

@@ -99,15 +99,3 @@ mg_status nope_train(mg_lab *lab, const nope_options *o, nope_variant *v, mg_err
     mg_adamw_free(adamw);
     return status;
 }
-
-bool nope_still_falling(const nope_options *o, const nope_variant *v) {
-    enum { FEWEST = 40 };
-    if (o->max_iters < FEWEST) return true;
-    int64_t part = o->max_iters / 4, from = o->max_iters - 2 * part;
-    double before = 0, last = 0;
-    for (int64_t i = 0; i < part; i++) {
-        before += v->curve[from + i];
-        last += v->curve[from + part + i];
-    }
-    return before > 1.05 * last;
-}

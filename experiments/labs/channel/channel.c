@@ -1,0 +1,242 @@
+/* Lab channel: how much leak is how much loss?
+ *
+ * Each label is visible with probability ε, drawn anew for each window and position: a position sees 0 … t, or, where
+ * it leaks, its label at t + 1 too. Who sees the label pays nothing; who does not pays at least h_t, the honest floor
+ * at position t; and the last position of T never has a label to see. So the lowest loss possible is
+ *
+ *     L(ε) = (1/T) [ Σ_{t<T−1} (1−ε) h_t + h_{T−1} ],
+ *
+ * a straight line. A nat of leak is a nat of loss, and the distance to the floor measures the leak:
+ *
+ *     ε = (L(0) − loss) / ((1/T) Σ_{t<T−1} h_t). */
+#include "channel.h"
+#include "grammar.h"
+#include "lab_private.h"
+#include "labs.h"
+
+#include <math.h>
+
+enum { NONE, QUARTER, HALF, THREE_QUARTERS, ALL, N_RUNS };
+enum { LEAST_CONTEXT = 4 };
+#define TOLERANCE 0.06 /* of the estimate of ε */
+#define LEAST_TO_LEAK 0.2
+
+/* ---- Options ---- */
+
+static void set_defaults(void *own) {
+    mg_run_options *o = own;
+    *o = mg_run_defaults();
+    o->train.max_iters = 1200;
+    o->train.schedule.lr = 3e-3;
+}
+
+static void set_quick(void *own) {
+    mg_run_options *o = own;
+    o->train.max_iters = 800;
+}
+
+static const mg_settings tables[] = {{mg_data_settings, 0},
+                                     MG_SETTINGS_OF_TRAIN(mg_model_settings),
+                                     MG_SETTINGS_OF_TRAIN(mg_training_settings),
+                                     {mg_machine_settings, 0},
+                                     {NULL, 0}};
+const lab_options lab_channel_options = {tables, sizeof(mg_run_options), set_defaults, set_quick};
+
+/* ---- Theory ---- */
+
+/* What the honest predictor pays, in nats per token of a window. */
+typedef struct honest {
+    double *position; /* (T): h_t */
+    double labelled;  /* (1/T) Σ_{t<T−1} h_t: all that can leak */
+    double loss;      /* (1/T) Σ h_t: the floor */
+} honest;
+
+/* h_t of the grammar; of a text, what the model that never sees its label pays. */
+static mg_status find_honest(mg_lab *lab, const mg_corpus *corpus, const channel_run *none, int T, honest *h,
+                             mg_error *error) {
+    double standard_error;
+    bool is_exact;
+    h->position = lab_numbers(lab, T);
+    mg_status status = MG_OK;
+    if (corpus->grammar)
+        status = mg_grammar_floor(corpus->grammar, T, h->position, &standard_error, &is_exact, error);
+    else
+        for (int t = 0; t < T; t++) h->position[t] = none->position_loss[t];
+    h->labelled = 0;
+    for (int t = 0; t + 1 < T; t++) h->labelled += h->position[t] / T;
+    h->loss = h->labelled + h->position[T - 1] / T;
+    return status;
+}
+
+static double theory(const honest *h, double probability) {
+    return h->loss - probability * h->labelled;
+}
+
+static double estimate(const honest *h, double loss) {
+    return (h->loss - loss) / h->labelled;
+}
+
+/* ---- Pictures ---- */
+
+static const char *honest_name(const mg_corpus *corpus) {
+    return corpus->grammar ? "best honest predictor" : "the model that sees no label";
+}
+
+static void show_line(mg_lab *lab, const mg_corpus *corpus, int n, const channel_run *r, const honest *h) {
+    double x[N_RUNS], y[N_RUNS], line[N_RUNS];
+    for (int i = 0; i < n; i++) {
+        x[i] = r[i].probability;
+        y[i] = r[i].loss;
+        line[i] = theory(h, x[i]);
+    }
+    lab_figure *figure = lab_figure_begin(lab, "line", "A nat of leak is a nat of loss",
+                                          (lab_axes){.x = "ε, the probability that a label is visible",
+                                                     .y = "loss (nats per token)",
+                                                     .y_from_zero = true});
+    lab_line(figure, LAB_SKY, "theory", n, x, line);
+    lab_points(figure, LAB_UNMASKED, "measured", n, x, y);
+    lab_floor(figure, honest_name(corpus), h->loss);
+    lab_figure_end(figure, "In theory the points lie on the line, or a little above it: no model is perfect. Where the "
+                           "line is known, a loss below the floor can be read the other way: how much leaks?");
+}
+
+static void show_positions(mg_lab *lab, int n, const channel_run *r, const honest *h, int T) {
+    lab_figure *figure = lab_figure_begin(lab, "positions", "Loss by position",
+                                          (lab_axes){.x = "position", .y = "loss (nats)", .y_from_zero = true});
+    for (int i = 0; i < n; i++)
+        lab_line(figure, r[i].colour, lab_format(lab, "ε = %s", r[i].name), T, NULL, r[i].position_loss);
+    lab_line(figure, LAB_FLOOR, "honest", T, NULL, h->position);
+    lab_figure_end(figure, "A position whose label is visible with probability ε is expected to pay 1 − ε of what an "
+                           "honest one pays. The last position has no label in the window, whatever ε is.");
+}
+
+static void show_curves(mg_lab *lab, const mg_run_options *run, int n, const channel_run *r, const honest *h) {
+    lab_figure *figure = lab_figure_begin(lab, "curves", "Training loss by ε",
+                                          (lab_axes){.x = "step", .y = "loss (nats per token)", .y_from_zero = true});
+    int steps = (int)run->train.max_iters, width = steps / 100 > 1 ? steps / 100 : 1;
+    double *x = lab_numbers(lab, steps), *y = lab_numbers(lab, steps);
+    for (int i = 0; i < n; i++)
+        lab_line(figure, r[i].colour, lab_format(lab, "ε = %s", r[i].name), lab_smooth(steps, r[i].curve, width, x, y),
+                 x, y);
+    for (int i = 0; i < n; i++)
+        lab_floor(figure, lab_format(lab, "theory, ε = %s", r[i].name), theory(h, r[i].probability));
+    lab_figure_end(figure,
+                   "All begin alike. Each model has to find out what a visible label is, and when there is one; "
+                   "its lowest loss possible is a dashed line. Which curve would have told you of a leak?");
+}
+
+static void show_table(mg_lab *lab, int n, const channel_run *r, const honest *h) {
+    lab_table *table = lab_table_begin(lab, "leaks", "The leak, read from the loss",
+                                       "ε\ttheory\tloss\tfloor − loss\tε from the loss");
+    for (int i = 0; i < n; i++)
+        lab_table_row(table, "%.2f\t%.4f\t%.4f\t%.4f\t%.3f", r[i].probability, theory(h, r[i].probability), r[i].loss,
+                      h->loss - r[i].loss, estimate(h, r[i].loss));
+    lab_table_end(table,
+                  "Nats per token. All that can leak is (1/T) Σ h_t over all positions but the last, %.4f nats; the "
+                  "last column is floor − loss divided by it.",
+                  h->labelled);
+}
+
+/* ---- Checks ---- */
+
+static void check_run(mg_lab *lab, const mg_corpus *corpus, const mg_run_options *run, const channel_run *r,
+                      const honest *h) {
+    const char *name = lab_format(lab, "ε = %s: ε read from the loss", r->name);
+    double found = estimate(h, r->loss);
+    bool low = found < r->probability - TOLERANCE;
+    if (low && lab_still_falling((int)run->train.max_iters, r->curve))
+        lab_undecided(lab, name, found, "", "the loss was still falling when training ended: give more --max-iters");
+    else
+        lab_check_near(lab, name, found, r->probability, TOLERANCE, "");
+    if (corpus->grammar)
+        lab_check_at_least(
+            lab, lab_format(lab, "ε = %s: gap to what its labels allow, at least minus 3 standard errors", r->name),
+            r->loss - r->possible, -3 * r->error, "nats");
+}
+
+/* Why the losses say nothing; NULL if they do. */
+static const char *cannot_decide(int n, const channel_run *r, const honest *h) {
+    for (int i = 0; i < n; i++)
+        if (!isfinite(r[i].loss)) return "a loss is not a number: give a lower --lr";
+    if (h->labelled < LEAST_TO_LEAK) return "an honest model already predicts this text: there is nothing to leak";
+    return NULL;
+}
+
+static void check(mg_lab *lab, const mg_corpus *corpus, const mg_run_options *run, int n, const channel_run *r,
+                  const honest *h) {
+    const char *why = cannot_decide(n, r, h);
+    for (int i = corpus->grammar ? 0 : 1; i < n; i++) /* of a text, the first one is the measure */
+        if (why)
+            lab_undecided(lab, lab_format(lab, "ε = %s: ε read from the loss", r[i].name), estimate(h, r[i].loss), "",
+                          "%s", why);
+        else
+            check_run(lab, corpus, run, &r[i], h);
+}
+
+/* ---- All of it ---- */
+
+static void tell(mg_lab *lab, const mg_run_options *run, const mg_corpus *corpus) {
+    lab_hypothesis(lab, "The loss is a straight line in ε: the lowest possible is (1/T)[Σ (1−ε) h_t + h_last], where "
+                        "h_t is what an honest predictor pays at position t and the sum leaves out the last position.");
+    lab_hypothesis(lab, "So the loss measures the leak: ε is (floor − loss) / ((1/T) Σ h_t).");
+    lab_hypothesis(lab, "A label that is hidden from a position cannot reach it through other positions, however many "
+                        "layers there are.");
+    lab_guess(lab, "half", "nats", "Every other label is visible, at random. What will the loss be, per token?");
+    lab_did(lab,
+            "GPTs with the same initial weights saw the same windows. Of each position in each window it was drawn "
+            "anew whether it sees its label, in training as in the evaluation; no other mask differs.");
+    lab_training_settings(lab, run, corpus);
+    lab_exercise(lab, "What would the line be if whole windows leaked with probability ε, all positions or none? Would "
+                      "the model be the same?");
+    lab_exercise(lab, "Your validation loss is 0.1 nats below the best that anyone has published. If it is a leak of "
+                      "labels, how many are visible? What would you need to know to say so?");
+    lab_exercise(lab, "A leak of ε = 0.05 lowers the loss by how much? How many windows does it take to see that?");
+    lab_source(lab, "Elias 1955, “Coding for Two Noisy Channels”: the erasure channel, which passes a symbol with "
+                    "probability ε and otherwise says that it did not.");
+    lab_source(lab, "Vaswani et al. 2017, “Attention Is All You Need”, section 3.2.3: the mask.");
+}
+
+static mg_status measure(mg_lab *lab, const mg_run_options *run, const mg_corpus *corpus, int n, channel_run *r,
+                         mg_error *error) {
+    int T = run->train.model.block_size;
+    honest h;
+    mg_status status = channel_prove(lab, error);
+    for (int i = 0; i < n && !status; i++)
+        status = channel_train(lab, run, corpus, lab_asked(lab)->quick ? 400 : 1200, &r[i], error);
+    if (!status) status = find_honest(lab, corpus, &r[0], T, &h, error);
+    if (status) return status;
+    for (int i = 0; i < n; i++)
+        if (r[i].probability == 0.5) lab_answer(lab, "half", r[i].loss);
+    check(lab, corpus, run, n, r, &h);
+    show_line(lab, corpus, n, r, &h);
+    show_table(lab, n, r, &h);
+    show_positions(lab, n, r, &h, T);
+    show_curves(lab, run, n, r, &h);
+    return MG_OK;
+}
+
+mg_status lab_channel(mg_lab *lab, mg_error *error) {
+    channel_run all[N_RUNS] = {
+        [NONE] = {"0", 0, LAB_MASKED},    [QUARTER] = {"1/4", 0.25, LAB_SKY},
+        [HALF] = {"1/2", 0.5, LAB_GREEN}, [THREE_QUARTERS] = {"3/4", 0.75, LAB_AMBER},
+        [ALL] = {"1", 1, LAB_UNMASKED},
+    };
+    channel_run few[] = {all[NONE], all[HALF], all[ALL]};
+    bool quick = lab_asked(lab)->quick;
+    channel_run *r = quick ? few : all;
+    int n = quick ? 3 : N_RUNS;
+    mg_run_options run = *(const mg_run_options *)lab_asked(lab)->own;
+    mg_run_options_resolve(&run);
+    if (run.train.model.block_size < LEAST_CONTEXT)
+        return mg_error_set(error, MG_ERR_INPUT, "--block-size %d is too short for this lab: give %d or more",
+                            run.train.model.block_size, LEAST_CONTEXT);
+    mg_corpus *corpus;
+    mg_status status = lab_load_corpus(lab, &run, &corpus, error);
+    if (status) return status;
+    tell(lab, &run, corpus);
+    status = lab_begin(lab, error);
+    if (!status) status = measure(lab, &run, corpus, n, r, error);
+    for (int i = 0; i < n; i++) mg_gpt_free(r[i].gpt);
+    mg_corpus_free(corpus);
+    return status;
+}
