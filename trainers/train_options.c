@@ -10,8 +10,9 @@ void mg_train_options_fill(mg_train_options *o) {
     if (o->max_iters == 0) o->max_iters = 1500;
     if (o->schedule.lr == 0) o->schedule.lr = 1e-3;
     if (o->schedule.decay_iters == 0) o->schedule.decay_iters = o->max_iters;
-    if (o->beta1 == 0) o->beta1 = 0.9;
-    if (o->beta2 == 0) o->beta2 = 0.99; /* nanoGPT's value for few tokens per step */
+    if (o->beta1 == 0 && !o->betas_are_set) o->beta1 = 0.9;
+    if (o->beta2 == 0 && !o->betas_are_set) o->beta2 = 0.99; /* nanoGPT's value for few tokens per step */
+    o->betas_are_set = true;
 }
 
 static mg_status check_count(const char *name, int64_t value, int64_t least, mg_error *error) {

@@ -6,6 +6,8 @@
 #include "adamw.h"
 #include "gpt_config.h"
 
+#include <stdbool.h>
+
 typedef struct mg_train_options {
     mg_gpt_config model;     /* vocab_size 0: as many as the corpus's tokenizer has */
     int batch_size;          /* windows per micro-batch; 0: 16 */
@@ -13,7 +15,8 @@ typedef struct mg_train_options {
     int64_t max_iters;       /* where the schedule ends by default; 0: 1500 */
     mg_lr_schedule schedule; /* lr 0: 1e-3; decay_iters 0: max_iters */
     double weight_decay;
-    double beta1, beta2; /* 0: 0.9 and 0.99 */
+    double beta1, beta2; /* 0: 0.9 and 0.99, unless betas_are_set */
+    bool betas_are_set;  /* both are meant as they are: 0 averages over one step only */
     double grad_clip;    /* of the global norm; 0: off */
     uint64_t seed;       /* of the initial weights, the windows and dropout */
 } mg_train_options;

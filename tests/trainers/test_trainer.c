@@ -178,6 +178,21 @@ static void refuses(const mg_corpus *corpus, const mg_checkpoint *checkpoint, co
     mg_trainer_free(trainer);
 }
 
+/* RMSprop's first moment and a sign step are settings, too: a 0 that is meant is not replaced. */
+static void test_betas_may_be_0(void **state) {
+    (void)state;
+    mg_corpus *corpus = fixture_corpus();
+    mg_train_options options = {.betas_are_set = true, .beta2 = 0.5};
+    mg_trainer *trainer = fixture_trainer(&options, corpus);
+    double loss = fixture_step(trainer);
+    const mg_adamw *adamw = mg_trainer_checkpoint(trainer).adamw;
+    assert_true(adamw->beta1 == 0 && adamw->beta2 == 0.5);
+    for (int i = 1; i < 20; i++) fixture_step(trainer);
+    assert_less(fixture_step(trainer), 0.9 * loss);
+    mg_trainer_free(trainer);
+    mg_corpus_free(corpus);
+}
+
 /* The checkpoint comes from a file: what defines a run is in it, each setting. */
 static void test_another_runs_checkpoint_is_refused(void **state) {
     (void)state;
@@ -457,6 +472,7 @@ int main(void) {
         cmocka_unit_test(test_batches_change_no_window),
         cmocka_unit_test(test_failures_name_the_call),
         cmocka_unit_test(test_zero_is_the_default),
+        cmocka_unit_test(test_betas_may_be_0),
         cmocka_unit_test(test_options_that_cannot_be),
         cmocka_unit_test(test_implausible_losses),
     };

@@ -49,6 +49,8 @@ static void test_numbers_are_strict(void **state) {
     const char *const not_rates[] = {"0", "-1", "", " 1", "1 ", "1x", "nan", "inf", "-inf", "1e999", "infinity"};
     for (size_t i = 0; i < sizeof not_rates / sizeof *not_rates; i++) refused("lr", not_rates[i]);
     refused("beta1", "1");
+    taken("beta1", "0", "0");
+    taken("beta2", "0", "0");
     taken("validation", "0", "0");
     refused("validation", "1");
     taken("lr", "1e30", "1e+30");
