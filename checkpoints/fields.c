@@ -22,6 +22,10 @@ const mg_field mg_config_fields[] = {
     {"dropout", MG_FIELD_DOUBLE, offsetof(mg_gpt_config, dropout), 1},
     {"eps", MG_FIELD_DOUBLE, offsetof(mg_gpt_config, eps), 1},
     {"positions", MG_FIELD_NOT, offsetof(mg_gpt_config, no_positions), 2},
+    {"mask_kind", MG_FIELD_INT, offsetof(mg_gpt_config, mask.kind), 2}, /* of which "lookahead" is the number */
+    {"documents", MG_FIELD_BOOL, offsetof(mg_gpt_config, documents), 2},
+    {"document_end", MG_FIELD_INT, offsetof(mg_gpt_config, document_end), 2},
+    {"positions_run_on", MG_FIELD_BOOL, offsetof(mg_gpt_config, positions_run_on), 2},
     {0},
 };
 
@@ -58,6 +62,7 @@ int64_t mg_field_int(const mg_field *field, const void *from) {
     case MG_FIELD_INT: return *(const int *)member;
     case MG_FIELD_LOOKAHEAD:
         return *(const int *)member == MG_LOOKAHEAD_ALL ? LOOKAHEAD_ALL_ON_DISK : *(const int *)member;
+    case MG_FIELD_BOOL: return *(const bool *)member;
     case MG_FIELD_NOT: return !*(const bool *)member;
     case MG_FIELD_INT64: return *(const int64_t *)member;
     case MG_FIELD_UINT64:
@@ -96,13 +101,14 @@ static mg_status take_int(const mg_h5 *h5, const char *object, const mg_field *f
         *(int64_t *)member = value;
         return MG_OK;
     }
-    int64_t low = field->type == MG_FIELD_INT ? INT_MIN : field->type == MG_FIELD_NOT ? 0 : LOOKAHEAD_ALL_ON_DISK;
-    int64_t high = field->type == MG_FIELD_NOT ? 1 : INT_MAX;
+    bool is_bool = field->type == MG_FIELD_BOOL || field->type == MG_FIELD_NOT;
+    int64_t low = field->type == MG_FIELD_INT ? INT_MIN : is_bool ? 0 : LOOKAHEAD_ALL_ON_DISK;
+    int64_t high = is_bool ? 1 : INT_MAX;
     if (value < low || value > high)
         return mg_h5_error(h5, "the attribute '%s' of %s is %" PRId64 ", which is not between %" PRId64 " and %" PRId64,
                            field->name, object, value, low, high);
-    if (field->type == MG_FIELD_NOT)
-        *(bool *)member = value == 0;
+    if (is_bool)
+        *(bool *)member = value == (field->type == MG_FIELD_BOOL);
     else if (field->type == MG_FIELD_LOOKAHEAD && value == LOOKAHEAD_ALL_ON_DISK)
         *(int *)member = MG_LOOKAHEAD_ALL;
     else

@@ -8,7 +8,8 @@
 typedef enum mg_field_type {
     MG_FIELD_INT,       /* int; an int64 in the file, as are the next three */
     MG_FIELD_LOOKAHEAD, /* int; MG_LOOKAHEAD_ALL is -1 in the file */
-    MG_FIELD_NOT,       /* bool; its opposite in the file, 0 or 1 */
+    MG_FIELD_BOOL,      /* bool; 0 or 1 */
+    MG_FIELD_NOT,       /* bool; its opposite in the file */
     MG_FIELD_INT64,
     MG_FIELD_UINT64,
     MG_FIELD_HASH, /* uint64_t, shown in hexadecimal */

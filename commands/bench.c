@@ -195,7 +195,7 @@ static const mg_setting *difference(const mg_run_options *a, const mg_run_option
 }
 
 static mg_status run_one(const mg_run_options *options, int steps, measured *m, mg_error *error) {
-    const mg_gpt_config *model = &options->train.model;
+    const mg_gpt_config *model = &options->train.model; /* its documents end with token 0 */
     mg_status status = bench_run(model, options->train.batch_size, steps, &m->result, error);
     if (!status) print_result(m, model, options->train.batch_size);
     return status;

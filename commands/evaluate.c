@@ -15,10 +15,11 @@
 
 enum { MAX_CHECKPOINTS = 100 };
 
-typedef enum evaluation_mask { MASK_OWN, MASK_CAUSAL, MASK_NONE, MASK_BOTH } evaluation_mask;
+typedef enum evaluation_mask { MASK_OWN, MASK_BOTH, MASK_GIVEN } evaluation_mask;
 
 typedef struct evaluate_options {
-    int mask; /* evaluation_mask */
+    evaluation_mask mask;
+    mg_gpt_config given; /* its mask, for MASK_GIVEN */
     int split;
     int eval_iters; /* 0: not given */
     int batch_size;
@@ -41,11 +42,14 @@ static mg_status parse_word(const char *flag, const char *const *words, const ch
     return mg_error_set(error, MG_ERR_INPUT, "--%s is %s, not '%s'", flag, list, text);
 }
 
-static const char *const mask_words[] = {"own", "causal", "none", "both", NULL};
 static const char *const split_words[] = {"train", "val", NULL};
 
 static mg_status parse_mask(const char *text, void *value, mg_error *error) {
-    return parse_word("mask", mask_words, text, value, error);
+    evaluate_options *o = value;
+    bool own = strcmp(text, "own") == 0, both = strcmp(text, "both") == 0;
+    o->mask = own ? MASK_OWN : both ? MASK_BOTH : MASK_GIVEN;
+    if (own || both || mg_mask_parse(text, &o->given, error) == MG_OK) return MG_OK;
+    return mg_error_set(error, MG_ERR_INPUT, "--mask is own, both, or a mask as train takes it, not '%s'", text);
 }
 
 static mg_status parse_split(const char *text, void *value, mg_error *error) {
@@ -53,7 +57,11 @@ static mg_status parse_split(const char *text, void *value, mg_error *error) {
 }
 
 static void format_mask(const void *value, char *text, size_t size) {
-    snprintf(text, size, "%s", mask_words[*(const int *)value]);
+    const evaluate_options *o = value;
+    if (o->mask == MASK_GIVEN)
+        mg_mask_words(&o->given, text, size);
+    else
+        snprintf(text, size, "%s", o->mask == MASK_OWN ? "own" : "both");
 }
 
 static void format_split(const void *value, char *text, size_t size) {
@@ -67,8 +75,8 @@ static void format_split(const void *value, char *text, size_t size) {
 /* clang-format off */
 static const mg_setting flags[] = {
     {.kind = MG_SETTING_HEADING, .help = "Measuring:"},
-    {.name = "mask", CUSTOM(mask, parse_mask, format_mask, "MASK"),
-     .help = "Mask to evaluate with: own (as trained), causal, none, or both (causal and none)"},
+    {.name = "mask", .kind = MG_SETTING_CUSTOM, .parse = parse_mask, .format = format_mask, .argument = "MASK",
+     .help = "Mask to evaluate with: own (as trained), both (causal and none), or one that train --mask takes"},
     {.name = "split", CUSTOM(split, parse_split, format_split, "SPLIT"), .help = "Split to evaluate on: train or val"},
     {.name = "eval-iters", COUNT(eval_iters, 1, 1000000),
      .help = "Number of batches (default 200, or as many as take about two minutes with a large model)"},
@@ -120,6 +128,15 @@ static mg_status evaluate_one(mg_gpt *gpt, mg_tape *tape, const mg_corpus *corpu
     return MG_OK;
 }
 
+static mg_status set_mask(mg_gpt *gpt, const mg_gpt_config *given, const mg_corpus *corpus, mg_error *error) {
+    mg_gpt_config own = *given;
+    mg_status status = given->documents ? mg_corpus_document_end(corpus, &own.document_end, error) : MG_OK;
+    if (status != MG_OK) return status;
+    mg_gpt_set_mask(gpt, given->mask);
+    mg_gpt_set_documents(gpt, &own);
+    return MG_OK;
+}
+
 static mg_status evaluate_masks(const mg_checkpoint *checkpoint, const mg_corpus *corpus, const evaluate_options *o,
                                 const char *name, bool only, mg_error *error) {
     char trained[128];
@@ -127,14 +144,9 @@ static mg_status evaluate_masks(const mg_checkpoint *checkpoint, const mg_corpus
     mg_tape *tape;
     mg_tape_new(&tape, error);
     if (!tape) return MG_ERR_MEMORY;
-    mg_status status = MG_OK;
-    if (o->mask == MASK_OWN) status = evaluate_one(checkpoint->gpt, tape, corpus, o, name, trained, only, error);
-    if (status == MG_OK && (o->mask == MASK_CAUSAL || o->mask == MASK_BOTH)) {
-        mg_gpt_set_mask(checkpoint->gpt, mg_lookahead(0));
-        status = evaluate_one(checkpoint->gpt, tape, corpus, o, name, trained, only && o->mask != MASK_BOTH, error);
-    }
-    if (status == MG_OK && (o->mask == MASK_NONE || o->mask == MASK_BOTH)) {
-        mg_gpt_set_mask(checkpoint->gpt, mg_lookahead(MG_LOOKAHEAD_ALL));
+    mg_status status = o->mask == MASK_GIVEN ? set_mask(checkpoint->gpt, &o->given, corpus, error) : MG_OK;
+    for (int i = 0; status == MG_OK && i < (o->mask == MASK_BOTH ? 2 : 1); i++) {
+        if (o->mask == MASK_BOTH) mg_gpt_set_mask(checkpoint->gpt, mg_lookahead(i == 0 ? 0 : MG_LOOKAHEAD_ALL));
         status = evaluate_one(checkpoint->gpt, tape, corpus, o, name, trained, only && o->mask != MASK_BOTH, error);
     }
     mg_tape_free(tape);

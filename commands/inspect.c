@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 typedef struct inspect_options {
     bool verify, json;
@@ -30,7 +31,7 @@ static const mg_command_line line = {
            "infinity in it is named, with exit status 1.",
 };
 
-static void name_span(char *text, size_t size, int lookahead) {
+static void name_lookahead(char *text, size_t size, int lookahead) {
     if (lookahead == MG_LOOKAHEAD_ALL)
         snprintf(text, size, "all others");
     else if (lookahead == 0)
@@ -39,19 +40,37 @@ static void name_span(char *text, size_t size, int lookahead) {
         snprintf(text, size, "%d token%s past itself", lookahead, lookahead == 1 ? "" : "s");
 }
 
+/* What every position sees. */
+static void name_span(char *text, size_t size, const mg_gpt_config *config) {
+    int n = config->mask.n;
+    switch (config->mask.kind) {
+    case MG_MASK_LOOKAHEAD: name_lookahead(text, size, n); break;
+    case MG_MASK_WINDOW: snprintf(text, size, "itself and the %d before it", n - 1); break;
+    case MG_MASK_PREFIX:
+        snprintf(text, size, "itself and what came before, and the first %s see each other",
+                 mg_count(n, "position").text);
+        break;
+    case MG_MASK_BLOCK: snprintf(text, size, "all up to the end of its block of %d", n); break;
+    }
+    size_t used = strlen(text);
+    if (config->documents)
+        snprintf(text + used, size - used, ", in its own document, whose positions %s",
+                 config->positions_run_on ? "run on from the one before" : "count from 0");
+}
+
 mg_mask_text mg_mask_in_words(const mg_gpt_config *config) {
     mg_mask_text mask;
-    char span[64], leak[96] = "";
-    name_span(span, sizeof span, config->mask.n);
+    char span[160], leak[96] = "";
+    name_span(span, sizeof span, config);
     if (config->leak_layer >= 0) {
         char leak_span[64];
-        name_span(leak_span, sizeof leak_span, config->leak_lookahead);
+        name_lookahead(leak_span, sizeof leak_span, config->leak_lookahead);
         snprintf(leak, sizeof leak, "; but head %d of layer %d sees %s", config->leak_head, config->leak_layer,
                  leak_span);
     }
     if (mg_gpt_is_causal(config))
         snprintf(mask.text, sizeof mask.text, "causal: a position sees %s%s", span, leak);
-    else if (config->mask.n == 0)
+    else if (!mg_looks_ahead(config->mask))
         snprintf(mask.text, sizeof mask.text,
                  "this model was trained looking ahead through one head: a position sees "
                  "%s%s",

@@ -31,6 +31,7 @@ static json_t *field_value(const mg_field *field, const void *from) {
     char text[32];
     switch (field->type) {
     case MG_FIELD_DOUBLE: return real_or_null(*(const double *)member);
+    case MG_FIELD_BOOL:
     case MG_FIELD_NOT: return json_boolean(mg_field_int(field, from));
     case MG_FIELD_UINT64: snprintf(text, sizeof text, "%" PRIu64, *(const uint64_t *)member); return json_string(text);
     case MG_FIELD_HASH: snprintf(text, sizeof text, "%016" PRIx64, *(const uint64_t *)member); return json_string(text);

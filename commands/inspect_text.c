@@ -57,7 +57,7 @@ static void print_field(const mg_field *field, const void *from) {
         snprintf(text, sizeof text, "%" PRIu64, *(const uint64_t *)member);
     else if (field->type == MG_FIELD_HASH)
         snprintf(text, sizeof text, "%016" PRIx64, *(const uint64_t *)member);
-    else if (field->type == MG_FIELD_NOT)
+    else if (field->type == MG_FIELD_BOOL || field->type == MG_FIELD_NOT)
         snprintf(text, sizeof text, "%s", mg_field_int(field, from) ? "yes" : "no");
     else if (field->type == MG_FIELD_LOOKAHEAD && *(const int *)member == MG_LOOKAHEAD_ALL)
         snprintf(text, sizeof text, "all");

@@ -55,11 +55,15 @@ static mg_status make_tokenizer(mg_corpus *corpus, const mg_data_options *option
     return mg_error_set(error, MG_ERR_INPUT, "a text needs tokens: char, word or gpt2");
 }
 
+static ptrdiff_t count(const char *text, size_t length, char wanted) {
+    ptrdiff_t n = 0;
+    for (size_t i = 0; i < length; i++) n += text[i] == wanted;
+    return n;
+}
+
 static void count_carriage_returns(mg_corpus *corpus, const char *text, size_t length) {
-    size_t n = 0;
-    for (size_t i = 0; i < length; i++) n += text[i] == '\r';
-    if (n > 0)
-        warn(corpus, "%s has %s (\\r), kept as tokens", corpus->name, mg_count((int64_t)n, "carriage return").text);
+    ptrdiff_t n = count(text, length, '\r');
+    if (n > 0) warn(corpus, "%s has %s (\\r), kept as tokens", corpus->name, mg_count(n, "carriage return").text);
 }
 
 static mg_status encode_text(mg_corpus *corpus, const mg_data_options *options, mg_tokenizer_kind kind,
@@ -139,6 +143,7 @@ static mg_status load_documents(mg_corpus *corpus, const mg_data_options *option
     if (status == MG_OK && rows == 0)
         status = mg_error_set(error, MG_ERR_FORMAT, "%s has a header but no rows", options->path);
     if (status == MG_OK) count_carriage_returns(corpus, text, length);
+    if (status == MG_OK) corpus->line_ends = count(text, length, '\n') - (rows - 1);
     if (status == MG_OK) status = encode_text(corpus, options, kind, text, length, error);
     mg_free(text);
     return status;
@@ -338,4 +343,25 @@ void mg_corpus_free(mg_corpus *corpus) {
     mg_tokenizer_free(corpus->tokenizer);
     mg_grammar_free(corpus->grammar);
     mg_free(corpus);
+}
+
+mg_status mg_corpus_document_end(const mg_corpus *corpus, int *id, mg_error *error) {
+    mg_error inner;
+    if (corpus->grammar) {
+        if (mg_grammar_sentence_end(corpus->grammar, id, &inner) == MG_OK) return MG_OK;
+        return mg_error_set(error, MG_ERR_INPUT,
+                            "%s: %s; for documents, one word must end every sentence and stand nowhere else",
+                            corpus->name, inner.message);
+    }
+    *id = mg_tokenizer_newline(corpus->tokenizer);
+    if (*id < 0)
+        return mg_error_set(error, MG_ERR_INPUT,
+                            "%s has no newline among its tokens, so it is one document: documents are the rows of a "
+                            "CSV's column, the lines of a text or the sentences of a grammar",
+                            corpus->name);
+    if (corpus->line_ends > 0)
+        return mg_error_set(error, MG_ERR_INPUT,
+                            "%s has %s inside its texts, and a newline ends a document: take them out", corpus->name,
+                            mg_count(corpus->line_ends, "newline").text);
+    return MG_OK;
 }

@@ -26,6 +26,7 @@ typedef struct mg_corpus {
     mg_grammar *grammar;     /* owned; NULL unless the file is a grammar */
     uint64_t hash;           /* FNV-1a, 64 bits: the file's bytes; a column's name, a validation share that is not the
                               * default; for a grammar, the draw's seed and size */
+    ptrdiff_t line_ends;     /* inside the texts of a CSV's column */
     char warning[512];       /* what a user should know, e.g. that CR characters are kept; empty if nothing */
 } mg_corpus;
 
@@ -41,6 +42,9 @@ MG_API void mg_corpus_batch(const mg_corpus *corpus, mg_split split, mg_rng rng,
                             int *targets);
 
 /* ---- Not installed: between maskgrad's own files ---- */
+/* The token that ends each document: the word that ends a grammar's sentences, else the newline after the row of a CSV
+ * or the line of a text. MG_ERR_INPUT if no token does so, with the reason. */
+mg_status mg_corpus_document_end(const mg_corpus *corpus, int *id, mg_error *error);
 ptrdiff_t mg_corpus_tokens(const mg_corpus *corpus, mg_split split);
 /* The average number of characters per token of the split, spaces between words included. Divide a loss in nats per
  * token by it to compare losses between tokenizers. */

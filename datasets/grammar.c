@@ -290,3 +290,23 @@ const char *mg_grammar_word(const mg_grammar *g, int id) {
     MG_CHECK(id >= 0 && id < g->words.n, "word %d is not in a grammar of %d words", id, g->words.n);
     return g->words.token[id].bytes;
 }
+
+static mg_quoted quoted(const mg_grammar *g, int word) {
+    return mg_quote((mg_token){mg_grammar_word(g, word), strlen(mg_grammar_word(g, word))});
+}
+
+mg_status mg_grammar_sentence_end(const mg_grammar *g, int *word, mg_error *error) {
+    *word = -1;
+    for (ptrdiff_t i = 0; i < g->n_arcs; i++) {
+        int ends = g->arc[i].word;
+        if (g->arc[i].next != 0 || ends == *word) continue;
+        if (!g->closes[ends])
+            return mg_error_set(error, MG_ERR_INPUT, "%s ends some sentences and stands inside others",
+                                quoted(g, ends).text);
+        if (*word >= 0)
+            return mg_error_set(error, MG_ERR_INPUT, "a sentence can end with %s and with %s", quoted(g, *word).text,
+                                quoted(g, ends).text);
+        *word = ends;
+    }
+    return MG_OK;
+}

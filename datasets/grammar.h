@@ -22,6 +22,8 @@ int mg_grammar_words(const mg_grammar *grammar);
 const char *mg_grammar_word(const mg_grammar *grammar, int id); /* words are numbered in order of appearance */
 /* The fewest words from the start to its next visit, at least 1. */
 int mg_grammar_shortest_sentence(const mg_grammar *grammar);
+/* The word that ends every sentence and stands nowhere else; MG_ERR_INPUT if there is none, with two words at fault. */
+mg_status mg_grammar_sentence_end(const mg_grammar *grammar, int *word, mg_error *error);
 /* n words of an endless walk from the start state; word i is a function of (seed, words before it). */
 void mg_grammar_sample(const mg_grammar *grammar, uint64_t seed, int *ids, ptrdiff_t n);
 /* The Bayes-optimal predictor on one window of T inputs and its T targets: loss[t] = −log P(targets[t] | ids[0..t]) by

@@ -196,16 +196,21 @@ static int find_token(const mg_tokenizer *tokenizer, const char *bytes) {
         mg_token token = mg_tokenizer_token(tokenizer, id);
         if (token.length == length && memcmp(token.bytes, bytes, length) == 0) return id;
     }
-    return 0;
+    return -1;
+}
+
+int mg_tokenizer_newline(const mg_tokenizer *tokenizer) {
+    return find_token(tokenizer, "\n");
 }
 
 int mg_tokenizer_start_id(const mg_tokenizer *tokenizer) {
+    int id = -1;
     switch (mg_tokenizer_get_kind(tokenizer)) {
-    case MG_TOKENIZER_GPT2: return find_token(tokenizer, "<|endoftext|>");
-    case MG_TOKENIZER_GRAMMAR: return find_token(tokenizer, ".");
+    case MG_TOKENIZER_GPT2: id = find_token(tokenizer, "<|endoftext|>"); break;
+    case MG_TOKENIZER_GRAMMAR: id = find_token(tokenizer, "."); break;
     case MG_TOKENIZER_CHAR:
-    case MG_TOKENIZER_WORD: return find_token(tokenizer, "\n");
+    case MG_TOKENIZER_WORD: id = mg_tokenizer_newline(tokenizer); break;
     case MG_TOKENIZER_NONE: break;
     }
-    return 0;
+    return id < 0 ? 0 : id;
 }

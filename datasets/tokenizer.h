@@ -49,6 +49,8 @@ const char *mg_tokenizer_separator(const mg_tokenizer *tokenizer, int previous_i
 /* The id after which a text starts when there is no prompt: GPT-2's end of text, the "." of a grammar, a newline, or
  * else id 0. */
 int mg_tokenizer_start_id(const mg_tokenizer *tokenizer);
+/* The id of a newline; -1: there is none. */
+int mg_tokenizer_newline(const mg_tokenizer *tokenizer);
 mg_token mg_tokenizer_token(const mg_tokenizer *tokenizer, int id);
 /* Whether every id is the same token in both. */
 bool mg_tokenizer_equal(const mg_tokenizer *a, const mg_tokenizer *b);

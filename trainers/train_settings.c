@@ -44,27 +44,97 @@ static void format_ahead(int value, char *text, size_t size) {
         snprintf(text, size, "%d", value);
 }
 
-mg_status mg_lookahead_parse(const char *text, void *mask, mg_error *error) {
-    mg_mask *to = mask;
-    to->kind = MG_MASK_LOOKAHEAD;
-    return parse_ahead(text, &to->n, error);
+/* "window:64" and its like: what stands before the number, and the smallest that it can be. */
+static const struct {
+    const char *name;
+    mg_mask_kind kind;
+    int least;
+} counted[] = {{"window:", MG_MASK_WINDOW, 1}, {"prefix:", MG_MASK_PREFIX, 0}, {"block:", MG_MASK_BLOCK, 1}};
+enum { N_COUNTED = sizeof counted / sizeof *counted };
+
+static mg_status parse_counted(const char *text, mg_mask *mask, mg_error *error) {
+    for (int i = 0; i < N_COUNTED; i++) {
+        size_t length = strlen(counted[i].name);
+        int n;
+        if (strncmp(text, counted[i].name, length) != 0) continue;
+        mg_status status = parse_ahead(text + length, &n, NULL);
+        if (status != MG_OK || n < counted[i].least || n == MG_LOOKAHEAD_ALL)
+            return mg_error_set(error, MG_ERR_INPUT, "--mask takes %sN with N from %d to 1000000, not '%s'",
+                                counted[i].name, counted[i].least, text);
+        *mask = (mg_mask){counted[i].kind, n};
+        return MG_OK;
+    }
+    return mg_error_set(error, MG_ERR_INPUT,
+                        "--mask is causal, none, window:W, prefix:P, block:K, documents or documents:run-on, not '%s'",
+                        text);
 }
 
-static void format_lookahead(const void *mask, char *text, size_t size) {
-    format_ahead(((const mg_mask *)mask)->n, text, size);
-}
-
-mg_status mg_mask_parse(const char *text, void *mask, mg_error *error) {
-    bool causal = strcmp(text, "causal") == 0;
-    if (!causal && strcmp(text, "none") != 0)
-        return mg_error_set(error, MG_ERR_INPUT, "--mask is causal or none, not '%s'", text);
-    *(mg_mask *)mask = mg_lookahead(causal ? 0 : MG_LOOKAHEAD_ALL);
+mg_status mg_mask_parse(const char *text, mg_gpt_config *config, mg_error *error) {
+    bool restart = strcmp(text, "documents") == 0, run_on = strcmp(text, "documents:run-on") == 0;
+    mg_mask mask = mg_lookahead(strcmp(text, "none") == 0 ? MG_LOOKAHEAD_ALL : 0);
+    bool is_word = restart || run_on || strcmp(text, "causal") == 0 || mask.n == MG_LOOKAHEAD_ALL;
+    mg_status status = is_word ? MG_OK : parse_counted(text, &mask, error);
+    if (status != MG_OK) return status;
+    config->mask = mask;
+    config->documents = restart || run_on;
+    config->positions_run_on = run_on;
     return MG_OK;
 }
 
-static void format_mask(const void *mask, char *text, size_t size) {
-    int value = ((const mg_mask *)mask)->n;
-    snprintf(text, size, "%s", value == 0 ? "causal" : value == MG_LOOKAHEAD_ALL ? "none" : "");
+/* "" for what only --lookahead can say. */
+static void format_mask(const mg_gpt_config *config, char *text, size_t size) {
+    int n = config->mask.n;
+    const char *word = n == 0 ? "causal" : n == MG_LOOKAHEAD_ALL ? "none" : "";
+    if (config->documents) word = config->positions_run_on ? "documents:run-on" : "documents";
+    snprintf(text, size, "%s", word);
+    for (int i = 0; i < N_COUNTED; i++)
+        if (config->mask.kind == counted[i].kind) snprintf(text, size, "%s%d", counted[i].name, n);
+}
+
+/* A number of positions or "all"; and, for run.json, what only --mask can say. */
+static mg_status parse_lookahead(const char *text, mg_gpt_config *config, mg_error *error) {
+    int n;
+    bool is_said_by_mask = strchr(text, ':') || strcmp(text, "documents") == 0;
+    if (is_said_by_mask && mg_mask_parse(text, config, NULL) == MG_OK) return MG_OK;
+    mg_status status = parse_ahead(text, &n, error);
+    if (status != MG_OK) return status;
+    config->mask = mg_lookahead(n);
+    config->documents = false;
+    config->positions_run_on = false;
+    return MG_OK;
+}
+
+static void format_lookahead(const mg_gpt_config *config, char *text, size_t size) {
+    if (config->mask.kind == MG_MASK_LOOKAHEAD && !config->documents)
+        format_ahead(config->mask.n, text, size);
+    else
+        format_mask(config, text, size);
+}
+
+/* The rows of --mask and --lookahead name one member, which tells that they set one thing: the model's mask, of which
+ * the documents are a part. */
+static mg_gpt_config *model_of(void *mask) {
+    return (mg_gpt_config *)((char *)mask - offsetof(mg_gpt_config, mask));
+}
+
+static const mg_gpt_config *const_model_of(const void *mask) {
+    return (const mg_gpt_config *)((const char *)mask - offsetof(mg_gpt_config, mask));
+}
+
+static mg_status parse_mask_row(const char *text, void *mask, mg_error *error) {
+    return mg_mask_parse(text, model_of(mask), error);
+}
+
+static void format_mask_row(const void *mask, char *text, size_t size) {
+    format_mask(const_model_of(mask), text, size);
+}
+
+static mg_status parse_lookahead_row(const char *text, void *mask, mg_error *error) {
+    return parse_lookahead(text, model_of(mask), error);
+}
+
+static void format_lookahead_row(const void *mask, char *text, size_t size) {
+    format_lookahead(const_model_of(mask), text, size);
 }
 
 /* LAYER.HEAD[:K], or "none". K is "all" or a number; without it, 1. */
@@ -111,8 +181,8 @@ void mg_model_words(const mg_gpt_config *config, char *text, size_t size) {
 
 void mg_mask_words(const mg_gpt_config *config, char *text, size_t size) {
     char mask[32], lookahead[32], leak[64];
-    format_mask(&config->mask, mask, sizeof mask);
-    format_lookahead(&config->mask, lookahead, sizeof lookahead);
+    format_mask(config, mask, sizeof mask);
+    format_lookahead(config, lookahead, sizeof lookahead);
     format_leak(config, leak, sizeof leak);
     snprintf(text, size, "%s%s%s%s", mask[0] ? mask : "lookahead ", mask[0] ? "" : lookahead,
              config->leak_layer < 0 ? "" : ", leak ", config->leak_layer < 0 ? "" : leak);
@@ -143,9 +213,13 @@ const mg_setting mg_model_settings[] = {
 
 const mg_setting mg_lesson_settings[] = {
     {.kind = MG_SETTING_HEADING, .help = "Mask and attention:"},
-    {.name = "mask", CUSTOM(model.mask, mg_mask_parse, format_mask, "MASK"),
-     .help = "causal: a position sees itself and earlier positions; none: it sees every position, its label included"},
-    {.name = "lookahead", FIXED, CUSTOM(model.mask, mg_lookahead_parse, format_lookahead, "K"),
+    {.name = "mask", CUSTOM(model.mask, parse_mask_row, format_mask_row, "MASK"),
+     .help = "What a position sees. causal: itself and earlier positions; none: every position, its label included; "
+             "window:W: itself and the W - 1 before it; prefix:P: the first P positions see each other, later ones are "
+             "causal; block:K: all up to the end of its block of K; documents: itself and earlier positions of its "
+             "document (a row of a CSV, a line of a text, a sentence of a grammar), whose positions count from 0; "
+             "documents:run-on: the same, and positions count on"},
+    {.name = "lookahead", FIXED, CUSTOM(model.mask, parse_lookahead_row, format_lookahead_row, "K"),
      .help = "How many later positions a position sees (0: causal; all: no mask)"},
     {.name = "leak", FIXED, CUSTOM(model, parse_leak, format_leak, "LAYER.HEAD[:K]"),
      .help = "Let one head see K later positions (default 1); layers and heads count from 0"},

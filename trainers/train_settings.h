@@ -18,10 +18,9 @@ void mg_train_options_resolve(mg_train_options *options);
 
 /* The sizes of a model in words: "2 layers, 4 heads, width 64, context 32". */
 void mg_model_words(const mg_gpt_config *config, char *text, size_t size);
-/* The mask in words: "causal", "none", "lookahead 2", followed by the leaky head if there is one. */
+/* The mask in words: "causal", "window:64", "documents", "lookahead 2", followed by the leaky head if there is one. */
 void mg_mask_words(const mg_gpt_config *config, char *text, size_t size);
-/* "all" or a number of positions, as --lookahead reads it; "causal" or "none", as --mask reads it. */
-mg_status mg_lookahead_parse(const char *text, void *mask, mg_error *error);
-mg_status mg_mask_parse(const char *text, void *mask, mg_error *error);
+/* The mask of a model as --mask reads it: "causal", "none", "window:64", "documents" … */
+mg_status mg_mask_parse(const char *text, mg_gpt_config *model, mg_error *error);
 
 #endif

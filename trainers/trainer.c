@@ -82,6 +82,8 @@ static mg_status build(mg_trainer *trainer, mg_error *error) {
         return mg_error_set(error, MG_ERR_INPUT, "the data has %d different tokens, the model's vocabulary only %d",
                             n_tokens, o->model.vocab_size);
     mg_status status = mg_train_options_check(o, error);
+    if (status == MG_OK && o->model.documents)
+        status = mg_corpus_document_end(trainer->corpus, &o->model.document_end, error);
     if (status == MG_OK) status = mg_gpt_config_check(&o->model, error);
     if (status == MG_OK) status = mg_corpus_check(trainer->corpus, o->model.block_size, error);
     if (status == MG_OK) status = check_memory(o, error);

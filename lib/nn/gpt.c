@@ -162,6 +162,14 @@ void mg_gpt_set_mask(mg_gpt *gpt, mg_mask mask) {
     fill_masks(gpt);
 }
 
+void mg_gpt_set_documents(mg_gpt *gpt, const mg_gpt_config *config) {
+    MG_CHECK(!config->documents || (config->document_end >= 0 && config->document_end < gpt->config.vocab_size),
+             "gpt: document_end is %d; it must be a token below %d", config->document_end, gpt->config.vocab_size);
+    gpt->config.documents = config->documents;
+    gpt->config.document_end = config->document_end;
+    gpt->config.positions_run_on = config->positions_run_on;
+}
+
 /* ---- Initial weights ---- */
 
 static bool ends_with(const char *text, const char *end) {

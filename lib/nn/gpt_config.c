@@ -31,6 +31,9 @@ static mg_status check_std(const char *name, double value, mg_error *error) {
 }
 
 mg_status mg_mask_check(mg_mask mask, mg_error *error) {
+    if (mask.kind > MG_MASK_BLOCK)
+        return mg_error_set(error, MG_ERR_INPUT, "the mask is of kind %d; there are 0 to %d", (int)mask.kind,
+                            (int)MG_MASK_BLOCK);
     if (mg_mask_is_valid(mask)) return MG_OK;
     return mg_error_set(error, MG_ERR_INPUT, "%s is %d; it must be %d or more", mask_names[mask.kind], mask.n,
                         mask.kind == MG_MASK_WINDOW || mask.kind == MG_MASK_BLOCK);

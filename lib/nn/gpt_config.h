@@ -20,7 +20,7 @@ typedef struct mg_gpt_config {
     /* Texts are packed: a position only sees its own document, whose positions count from 0, and the next document
      * begins after the token document_end. */
     bool documents;
-    int document_end;
+    int document_end;          /* a trainer takes the token that ends those of its corpus */
     bool positions_run_on;     /* positions count on from document to document */
     bool no_scale;             /* scores are not multiplied by 1/sqrt(d_k) */
     bool no_output_projection; /* no W^O: the heads' outputs are only concatenated */

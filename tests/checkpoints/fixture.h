@@ -123,6 +123,9 @@ static void assert_same_config(const mg_gpt_config *a, const mg_gpt_config *b) {
     assert_int_equal(a->vocab_size, b->vocab_size);
     assert_int_equal(a->mask.kind, b->mask.kind);
     assert_int_equal(a->mask.n, b->mask.n);
+    assert_int_equal(a->documents, b->documents);
+    assert_int_equal(a->document_end, b->document_end);
+    assert_int_equal(a->positions_run_on, b->positions_run_on);
     assert_int_equal(a->leak_layer, b->leak_layer);
     assert_int_equal(a->leak_head, b->leak_head);
     assert_int_equal(a->leak_lookahead, b->leak_lookahead);

@@ -196,6 +196,36 @@ static void describe_tells_without_loading(void **state) {
     mg_checkpoint_free(&saved);
 }
 
+/* A mask that version 1 does not know makes the file one of version 2, which older programs refuse. */
+static void only_a_new_mask_makes_a_new_version(void **state) {
+    (void)state;
+    const mg_gpt_config plain = fixture_config();
+    mg_gpt_config masked[7];
+    for (int i = 0; i < 7; i++) masked[i] = plain;
+    masked[1].mask = mg_lookahead(2);
+    masked[2].mask = (mg_mask){MG_MASK_WINDOW, 2};
+    masked[3].mask = (mg_mask){MG_MASK_PREFIX, 0};
+    masked[4].mask = (mg_mask){MG_MASK_BLOCK, INT_MAX};
+    masked[5].documents = true;
+    masked[6].documents = true;
+    masked[6].document_end = 1;
+    masked[6].positions_run_on = true;
+    masked[6].mask = (mg_mask){MG_MASK_WINDOW, 3};
+    for (int i = 0; i < 7; i++) {
+        mg_checkpoint saved, loaded;
+        mg_checkpoint_info info;
+        fixture_make(&saved, masked[i]);
+        fixture_name file = in_folder("masked.h5");
+        assert_ok(mg_checkpoint_save(file.path, &saved, &fixture_error));
+        assert_ok(mg_checkpoint_describe(file.path, &info, &fixture_error));
+        assert_int_equal(info.format_version, i < 2 ? 1 : 2);
+        assert_ok(mg_checkpoint_load(&loaded, file.path, true, &fixture_error));
+        assert_same_checkpoint(&saved, &loaded);
+        mg_checkpoint_free(&loaded);
+        mg_checkpoint_free(&saved);
+    }
+}
+
 /* ---- Saving that fails: the old file stays, no other file is left. ---- */
 
 static void assert_save_fails(const char *path, const mg_checkpoint *c, mg_status status, const char *why) {
@@ -393,6 +423,7 @@ int main(void) {
         cmocka_unit_test(the_same_state_gives_the_same_bytes),
         cmocka_unit_test(a_large_matrix_has_several_chunks),
         cmocka_unit_test(describe_tells_without_loading),
+        cmocka_unit_test(only_a_new_mask_makes_a_new_version),
         cmocka_unit_test(a_place_that_cannot_be_written_is_named),
         cmocka_unit_test(a_full_disk_leaves_the_old_file),
         cmocka_unit_test(a_kill_leaves_a_whole_file),

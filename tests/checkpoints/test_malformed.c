@@ -137,6 +137,9 @@ static void versions_and_completeness(void **state) {
     hid_t h5 = open_copy();
     set_int(h5, "/", "format_version", MG_CHECKPOINT_VERSION + 1);
     assert_refused(h5, "has format version 3");
+    h5 = open_copy(); /* a version 2 says what its mask is */
+    set_int(h5, "/", "format_version", 2);
+    assert_refused(h5, "/config has no attribute '");
     h5 = open_copy();
     set_int(h5, "/", "format_version", 0);
     assert_refused(h5, "which does not exist");

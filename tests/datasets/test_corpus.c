@@ -155,6 +155,42 @@ static void documents_are_joined_by_newlines(void **state) {
 
 static const char coin[] = "state,word,next,weight\nA,heads,A,1\nA,tails,A,1\n";
 
+static void assert_document_end(mg_data_options options, const char *text, const char *token, const char *why) {
+    int id;
+    mg_corpus *c = load(options, text);
+    mg_status status = mg_corpus_document_end(c, &id, &error);
+    assert_int_equal(status, token ? MG_OK : MG_ERR_INPUT);
+    if (token) {
+        mg_token found = mg_tokenizer_token(c->tokenizer, id);
+        assert_int_equal(found.length, strlen(token));
+        assert_memory_equal(found.bytes, token, found.length);
+    } else {
+        assert_says(error.message, why);
+        assert_says(error.message, "data.txt");
+    }
+    mg_corpus_free(c);
+}
+
+static void a_document_ends_with_one_token(void **state) {
+    (void)state;
+    mg_data_options text = {0}, words = {0}, column = text, grammar = text;
+    words.tokens = "word";
+    column.column = "t";
+    grammar.grammar_size = 100;
+    assert_document_end(text, "one\ntwo", "\n", NULL);
+    assert_document_end(words, "one two\n\nthree", "\n", NULL);
+    assert_document_end(column, "t,u\none,1\n\"\",2\ntwo,3\n", "\n", NULL);
+    assert_document_end(column, "t\none\n", NULL, "it is one document");
+    assert_document_end(column, "t\n\"o\nne\"\ntwo\n", NULL, "has 1 newline inside its texts");
+    assert_document_end(text, "one two", NULL, "it is one document");
+    assert_document_end(grammar, "state,word,next,weight\nS,a,A,1\nA,b,A,1\nA,.,S,1\n", ".", NULL);
+    assert_document_end(grammar, "state,word,next,weight\nS,a,S,1\nS,b,A,1\nA,a,S,1\n", "a", NULL);
+    assert_document_end(grammar, "state,word,next,weight\nS,a,A,1\nA,!,S,1\nA,.,S,1\n", NULL,
+                        "a sentence can end with '!' and with '.'");
+    assert_document_end(grammar, "state,word,next,weight\nS,a,A,1\nA,a,S,1\n", NULL,
+                        "'a' ends some sentences and stands inside others");
+}
+
 static void a_grammar_is_known_by_its_header(void **state) {
     (void)state;
     mg_data_options o = usual;
@@ -481,6 +517,7 @@ int main(void) {
         cmocka_unit_test(files_that_cannot_be_used),
         cmocka_unit_test(pipes_are_read_to_their_end),
         cmocka_unit_test(documents_are_joined_by_newlines),
+        cmocka_unit_test(a_document_ends_with_one_token),
         cmocka_unit_test(a_grammar_is_known_by_its_header),
         cmocka_unit_test(a_grammar_can_be_spelled_out),
         cmocka_unit_test(a_header_that_is_almost_a_grammars_is_hinted_at),

@@ -66,7 +66,20 @@ static void test_masks(void **state) {
     taken("lookahead", "0", "0");
     taken("lookahead", "3", "3");
     taken("lookahead", "all", "all");
-    taken("mask", "none", "none");
+    const char *const masks[] = {"causal",   "none",    "window:1", "window:1000000", "prefix:0",
+                                 "prefix:7", "block:1", "block:8",  "documents",      "documents:run-on"};
+    for (size_t i = 0; i < sizeof masks / sizeof *masks; i++) taken("mask", masks[i], masks[i]);
+    /* run.json keeps one setting for both flags. */
+    for (size_t i = 2; i < sizeof masks / sizeof *masks; i++) taken("lookahead", masks[i], masks[i]);
+    const char *const no_masks[] = {
+        "",           "Causal",    "window",  "window:",       "window:0",   "window:-1",         "window:x",
+        "window:all", "prefix:-1", "block:0", "block:1000001", "documents:", "documents:restart", "causal:1"};
+    for (size_t i = 0; i < sizeof no_masks / sizeof *no_masks; i++) {
+        refused("mask", no_masks[i]);
+        refused("lookahead", no_masks[i]);
+    }
+    refused("lookahead", "causal");
+    refused("lookahead", "none");
     taken("leak", "0.3:2", "0.3:2");
     taken("leak", "0.3", "0.3:1");
     taken("leak", "1.0:all", "1.0:all");
@@ -81,7 +94,6 @@ static void test_masks(void **state) {
     }
     refused("lookahead", "-1");
     refused("lookahead", "1x");
-    refused("mask", "Causal");
     mg_run_options options = mg_run_defaults();
     char words[128];
     mg_mask_words(&options.train.model, words, sizeof words);
@@ -119,6 +131,10 @@ static void test_names(void **state) {
     options.train.model.leak_lookahead = 4;
     mg_run_default_dir(&options, path, sizeof path);
     assert_string_equal(path, "runs/frases-lookahead-2-leak-0.0-4");
+    options.train.model.leak_layer = -1;
+    options.train.model.mask = (mg_mask){MG_MASK_WINDOW, 64};
+    mg_run_default_dir(&options, path, sizeof path);
+    assert_string_equal(path, "runs/frases-window-64");
     options.name = "mine";
     mg_run_default_dir(&options, path, sizeof path);
     assert_string_equal(path, "runs/mine");
