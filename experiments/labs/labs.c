@@ -22,6 +22,7 @@ const lab_row lab_rows[] = {
     {"speculative", "Why may a large model judge several drafted tokens in one pass?", lab_speculative, LAB_TAKES_DATA,
      &lab_speculative_options},
     {"hidden", "When is no mask right?", lab_hidden, LAB_TAKES_DATA, &lab_hidden_options},
+    {"packed", "What do two documents in one window do to each other?", lab_packed, LAB_TAKES_DATA, &lab_packed_options},
     {"heads", "What does each attention head look at?", lab_heads,
      LAB_TAKES_DATA | LAB_TAKES_CHECKPOINT | LAB_PROMPTS_CHECKPOINT, &lab_heads_options},
     {"multihead", "What can several heads do that one cannot, at the same cost?", lab_multihead, 0, NULL},

@@ -30,5 +30,7 @@ mg_status lab_heads(mg_lab *lab, mg_error *error);
 extern const lab_options lab_heads_options;
 mg_status lab_multihead(mg_lab *lab, mg_error *error);
 mg_status lab_ablation(mg_lab *lab, mg_error *error);
+mg_status lab_packed(mg_lab *lab, mg_error *error);
+extern const lab_options lab_packed_options;
 
 #endif
