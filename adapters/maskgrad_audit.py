@@ -18,7 +18,7 @@ logits may be NumPy arrays, tensors or anything NumPy can convert.
     padded(ids (B,T), mask (B,T))  -> (B,T,V)  mask: 1 for a token, 0 for a pad
     segments(ids, segments (B,T))  -> (B,T,V)  packed documents: 0,0,0,1,1,2,...
     train(ids (B,T))               -> (B,T,V)  in training mode; random generators are seeded before each call
-    loss(ids (1,T))                -> number   the loss that training minimises, mean in nats; it does its own shifting
+    loss(ids (1,T))                -> number   the loss that training minimizes, mean in nats; it does its own shifting
 
 The protocol is in docs/audit.md.
 """

@@ -28,7 +28,7 @@ bool mg_terminal_utf8(void) {
     return utf8;
 }
 
-bool mg_terminal_colour(void) {
+bool mg_terminal_color(void) {
     const char *none = getenv("NO_COLOR"), *term = getenv("TERM");
     return isatty(STDOUT_FILENO) && !(none && *none) && term && strcmp(term, "dumb") != 0;
 }

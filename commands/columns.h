@@ -9,7 +9,7 @@
 /* How many columns to write in: COLUMNS of the environment if it is a number, else the width of the terminal on `file`
  * (stdout or stderr); at least 20, at most LAB_COLUMNS. */
 int mg_columns(FILE *file);
-bool mg_terminal_utf8(void);   /* the locale's characters are UTF-8 */
-bool mg_terminal_colour(void); /* stdout is a terminal that knows colours, and NO_COLOR is not set */
+bool mg_terminal_utf8(void);  /* the locale's characters are UTF-8 */
+bool mg_terminal_color(void); /* stdout is a terminal that knows colors, and NO_COLOR is not set */
 
 #endif

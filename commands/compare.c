@@ -241,14 +241,13 @@ static void print_tables(const mg_run_record *records, int n) {
 
 /* ---- The picture ---- */
 
-static lab_colour colour_of(const mg_run_record *record, int i, int n) {
+static lab_color color_of(const mg_run_record *record, int i, int n) {
     if (n > 2) return lab_step(i, n);
     return mg_looks_ahead(record->options.train.model.mask) ? LAB_UNMASKED : LAB_MASKED;
 }
 
 /* One curve: the rows of one split, training losses averaged over stretches so that n_points are left. */
-static void draw_split(mg_lab *lab, lab_figure *figure, const mg_run_record *record, bool validation,
-                       lab_colour colour) {
+static void draw_split(mg_lab *lab, lab_figure *figure, const mg_run_record *record, bool validation, lab_color color) {
     enum { POINTS = 150 };
     const mg_run_log_table *log = &record->log;
     int n = 0, kept = 0, in_stretch = 0;
@@ -268,14 +267,13 @@ static void draw_split(mg_lab *lab, lab_figure *figure, const mg_run_record *rec
     const char *label = lab_format(lab, "%s, %s", record->dir.path, validation ? "validation" : "training");
     if (kept == 0) return;
     if (validation)
-        lab_points(figure, colour, label, kept, x, y);
+        lab_points(figure, color, label, kept, x, y);
     else
-        lab_line(figure, colour, label, kept, x, y);
+        lab_line(figure, color, label, kept, x, y);
 }
 
 /* One curve of one layer, or with layer -1 of the mean over layers. */
-static void draw_layer(lab_figure *figure, const mg_run_record *record, int layer, const char *label,
-                       lab_colour colour) {
+static void draw_layer(lab_figure *figure, const mg_run_record *record, int layer, const char *label, lab_color color) {
     const mg_run_attention_table *table = &record->attention;
     double *x = mg_arena_alloc(figure->lab->arena, 2 * (size_t)table->n + 1, sizeof *x, "a curve"), *y = x + table->n;
     int n = 0, layers = 0;
@@ -288,7 +286,7 @@ static void draw_layer(lab_figure *figure, const mg_run_record *record, int laye
         }
         y[n - 1] += (row->saturated - y[n - 1]) / ++layers;
     }
-    lab_line(figure, colour, label, n, x, y);
+    lab_line(figure, color, label, n, x, y);
 }
 
 static void draw_attention(mg_lab *lab, const mg_run_record *records, int n) {
@@ -316,11 +314,11 @@ static mg_status draw(const mg_run_record *records, int n, const char *out_dir, 
     lab_figure *figure = lab_figure_begin(lab, "loss", "Runs side by side",
                                           (lab_axes){.x = "step", .y = "loss (nats per token)", .y_from_zero = true});
     for (int i = 0; i < n; i++) {
-        lab_colour colour = colour_of(&records[i], i, n);
-        /* Two runs under the same mask still need two colours. */
-        if (n == 2 && i == 1 && colour == colour_of(&records[0], 0, n)) colour = LAB_GREEN;
-        draw_split(lab, figure, &records[i], false, colour);
-        draw_split(lab, figure, &records[i], true, colour);
+        lab_color color = color_of(&records[i], i, n);
+        /* Two runs under the same mask still need two colors. */
+        if (n == 2 && i == 1 && color == color_of(&records[0], 0, n)) color = LAB_GREEN;
+        draw_split(lab, figure, &records[i], false, color);
+        draw_split(lab, figure, &records[i], true, color);
     }
     lab_figure_end(figure, "Lines: training, points: validation.");
     draw_attention(lab, records, n);

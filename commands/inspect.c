@@ -81,7 +81,7 @@ mg_mask_text mg_mask_in_words(const mg_gpt_config *config) {
     return mask;
 }
 
-mg_parameter_summary mg_parameter_summarise(const mg_param *parameter) {
+mg_parameter_summary mg_parameter_summarize(const mg_param *parameter) {
     mg_parameter_summary summary = {0};
     for (ptrdiff_t i = 0, n = mg_size(&parameter->tensor); i < n; i++) {
         double x = (double)parameter->tensor.data[i];

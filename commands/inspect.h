@@ -21,7 +21,7 @@ typedef struct mg_parameter_summary {
     double norm;          /* L2, of the finite numbers */
     ptrdiff_t not_finite; /* how many are NaN or infinite */
 } mg_parameter_summary;
-mg_parameter_summary mg_parameter_summarise(const mg_param *parameter);
+mg_parameter_summary mg_parameter_summarize(const mg_param *parameter);
 
 void mg_inspect_print(mg_inspection *inspection); /* on stdout, within 80 columns */
 /* One JSON object on stdout. MG_ERR_MEMORY if memory runs out. */

@@ -50,7 +50,7 @@ static json_t *fields_object(const mg_field *fields, const void *from) {
 }
 
 static json_t *parameter_object(const mg_param *p) {
-    mg_parameter_summary summary = mg_parameter_summarise(p);
+    mg_parameter_summary summary = mg_parameter_summarize(p);
     json_t *shape = json_array();
     for (int i = 0; i < p->tensor.ndim; i++) shape = appended(shape, json_integer(p->tensor.dim[i]));
     json_t *object = with(json_object(), "name", json_string(p->name));

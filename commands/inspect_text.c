@@ -86,7 +86,7 @@ static void print_parameters(mg_gpt *gpt) {
     print_row("name", "shape", "numbers", "L2 norm");
     for (int i = 0; i < params->n; i++) {
         const mg_param *p = &params->param[i];
-        mg_parameter_summary summary = mg_parameter_summarise(p);
+        mg_parameter_summary summary = mg_parameter_summarize(p);
         char norm[32];
         snprintf(norm, sizeof norm, "%.6g", summary.norm);
         print_row(p->name, mg_shape(&p->tensor).text, grouped(mg_size(&p->tensor)).text, norm);

@@ -137,7 +137,7 @@ static mg_status refuse_repetitions(const loader *l, const mg_arc *arcs) {
 }
 
 /* Weights become probabilities. */
-static mg_status normalise(const loader *l, mg_arc *arcs) {
+static mg_status normalize(const loader *l, mg_arc *arcs) {
     mg_grammar *g = l->grammar;
     double total[MG_GRAMMAR_MAX_STATES] = {0}, so_far[MG_GRAMMAR_MAX_STATES] = {0};
     for (ptrdiff_t i = 0; i < g->n_arcs; i++) total[arcs[i].state] += arcs[i].p;
@@ -230,7 +230,7 @@ static mg_status load(loader *l) {
     status = read_states(l);
     if (status == MG_OK) status = read_rows(l, arcs);
     if (status == MG_OK) status = refuse_repetitions(l, arcs);
-    if (status == MG_OK) status = normalise(l, arcs);
+    if (status == MG_OK) status = normalize(l, arcs);
     if (status == MG_OK) status = build_tables(l, arcs);
     mg_free(arcs);
     if (status == MG_OK) status = check_connected(l);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is needed, builds, and runs the tests: with warnings as errors and fresh memory full of NaN, and then
-# under the address and undefined-behaviour sanitizers. This is what CI runs.
+# under the address and undefined-behavior sanitizers. This is what CI runs.
 #
 #     scripts/test.sh           everything
 #     scripts/test.sh --fast    without the sanitizers

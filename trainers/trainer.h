@@ -28,7 +28,7 @@ typedef struct mg_step {
 
 typedef struct mg_trainer mg_trainer;
 
-/* Checked, allocated, initialised from the seed. Borrows the corpus. MG_ERR_INPUT if a step would take more memory than
+/* Checked, allocated, initialized from the seed. Borrows the corpus. MG_ERR_INPUT if a step would take more memory than
  * the machine has, with the flag that is too large, the need and what there is. */
 MG_API mg_status mg_trainer_new(mg_trainer **trainer, const mg_train_options *options, const mg_corpus *corpus,
                                 mg_error *error);

@@ -19,7 +19,7 @@ static bool overlap(const lab_figure *figure, const lab_series *a, const lab_ser
 }
 
 static bool is_plain_line(const lab_series *s) {
-    return s->shape == LAB_SHAPE_LINE && s->colour != LAB_FLOOR;
+    return s->shape == LAB_SHAPE_LINE && s->color != LAB_FLOOR;
 }
 
 /* Lines in one place share it: of n, the first is whole and each one above it covers one part less of a period of n. */
@@ -41,14 +41,14 @@ const char *lab_dash(const lab_figure *figure, int k) {
     const lab_series *s = figure->series.item[k];
     if (is_plain_line(s)) return shared_dash(figure->lab, figure, k);
     if (s->shape == LAB_SHAPE_FIT) return floors[0];
-    return s->colour == LAB_FLOOR ? floors[lab_floor_index(figure, k) % 3] : "dt 1";
+    return s->color == LAB_FLOOR ? floors[lab_floor_index(figure, k) % 3] : "dt 1";
 }
 
 int lab_floor_index(const lab_figure *figure, int k) {
     int index = 0;
     for (int i = 0; i < k; i++) {
         const lab_series *s = figure->series.item[i];
-        index += s->colour == LAB_FLOOR && s->shape != LAB_SHAPE_POINTS;
+        index += s->color == LAB_FLOOR && s->shape != LAB_SHAPE_POINTS;
     }
     return index;
 }

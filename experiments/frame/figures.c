@@ -21,7 +21,7 @@ static const char *const *copy_names(mg_lab *lab, int n, const char *const *name
     return copy;
 }
 
-static lab_series *add_series(lab_figure *figure, lab_list *list, lab_shape shape, lab_colour colour, const char *label,
+static lab_series *add_series(lab_figure *figure, lab_list *list, lab_shape shape, lab_color color, const char *label,
                               int n, const double *x, const double *y) {
     mg_lab *lab = figure->lab;
     MG_CHECK(n >= 0, "'%s' of picture '%s' has %d points", label, figure->name, n);
@@ -31,22 +31,22 @@ static lab_series *add_series(lab_figure *figure, lab_list *list, lab_shape shap
         copy[n + i] = y ? y[i] : NAN;
     }
     lab_series *series = mg_arena_alloc(lab->arena, 1, sizeof *series, "a curve");
-    *series = (lab_series){shape, colour, lab_format(lab, "%s", label), n, copy, copy + n, NULL};
+    *series = (lab_series){shape, color, lab_format(lab, "%s", label), n, copy, copy + n, NULL};
     lab_list_add(lab, list, series);
     return series;
 }
 
-void lab_line(lab_figure *figure, lab_colour colour, const char *label, int n, const double *x, const double *y) {
-    add_series(figure, &figure->series, LAB_SHAPE_LINE, colour, label, n, x, y);
+void lab_line(lab_figure *figure, lab_color color, const char *label, int n, const double *x, const double *y) {
+    add_series(figure, &figure->series, LAB_SHAPE_LINE, color, label, n, x, y);
 }
 
-void lab_points(lab_figure *figure, lab_colour colour, const char *label, int n, const double *x, const double *y) {
-    add_series(figure, &figure->series, LAB_SHAPE_POINTS, colour, label, n, x, y);
+void lab_points(lab_figure *figure, lab_color color, const char *label, int n, const double *x, const double *y) {
+    add_series(figure, &figure->series, LAB_SHAPE_POINTS, color, label, n, x, y);
 }
 
-void lab_named_points(lab_figure *figure, lab_colour colour, const char *label, int n, const char *const *names,
+void lab_named_points(lab_figure *figure, lab_color color, const char *label, int n, const char *const *names,
                       const double *x, const double *y) {
-    lab_series *series = add_series(figure, &figure->series, LAB_SHAPE_POINTS, colour, label, n, x, y);
+    lab_series *series = add_series(figure, &figure->series, LAB_SHAPE_POINTS, color, label, n, x, y);
     series->names = copy_names(figure->lab, n, names);
 }
 
@@ -58,7 +58,7 @@ void lab_vertical(lab_figure *figure, const char *label, double x) {
     add_series(figure, &figure->verticals, LAB_SHAPE_LEVEL, LAB_FLOOR, label, 1, &x, NULL);
 }
 
-void lab_bars(lab_figure *figure, lab_colour colour, const char *label, int n, const char *const *names,
+void lab_bars(lab_figure *figure, lab_color color, const char *label, int n, const char *const *names,
               const double *y) {
     MG_CHECK(!figure->places || figure->n_places == n, "the bars of picture '%s' have %d and %d names", figure->name,
              figure->n_places, n);
@@ -66,11 +66,10 @@ void lab_bars(lab_figure *figure, lab_colour colour, const char *label, int n, c
         figure->places = copy_names(figure->lab, n, names);
         figure->n_places = n;
     }
-    add_series(figure, &figure->series, LAB_SHAPE_BARS, colour, label, n, NULL, y);
+    add_series(figure, &figure->series, LAB_SHAPE_BARS, color, label, n, NULL, y);
 }
 
-double lab_fit_power(lab_figure *figure, lab_colour colour, const char *label, int n, const double *x,
-                     const double *y) {
+double lab_fit_power(lab_figure *figure, lab_color color, const char *label, int n, const double *x, const double *y) {
     /* Least squares of log y on log x. */
     double count = 0, sum_x = 0, sum_y = 0, low = INFINITY, high = 0;
     for (int i = 0; i < n; i++) {
@@ -97,7 +96,7 @@ double lab_fit_power(lab_figure *figure, lab_colour colour, const char *label, i
         fit_x[i] = low * pow(high / low, i / (STEPS - 1.0));
         fit_y[i] = factor * pow(fit_x[i], power);
     }
-    add_series(figure, &figure->series, LAB_SHAPE_FIT, colour, lab_format(figure->lab, "%s: x^%.2f", label, power),
+    add_series(figure, &figure->series, LAB_SHAPE_FIT, color, lab_format(figure->lab, "%s: x^%.2f", label, power),
                STEPS, fit_x, fit_y);
     return power;
 }

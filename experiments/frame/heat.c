@@ -84,7 +84,7 @@ lab_span lab_heat_span(const lab_heatmap *map) {
     each_cell(map, widen_to, &span);
     if (!(span.low <= span.high)) return (lab_span){map->scale.log ? 0.1 : 0, 1};
     if (map->scale.log) {
-        /* What float32 cannot distinguish from rounding gets the lowest colour, not most of the scale. */
+        /* What float32 cannot distinguish from rounding gets the lowest color, not most of the scale. */
         span.low = fmax(span.low, span.high * 1e-8);
         return span.low < span.high ? span : (lab_span){span.low / 10, span.high};
     }

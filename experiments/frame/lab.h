@@ -36,7 +36,7 @@ typedef struct lab_terminal {
     int columns;          /* of stdout: what every text, table and picture fits into */
     int progress_columns; /* of stderr */
     bool live;            /* stderr is a terminal: a line there can renew itself */
-    bool colour, utf8;    /* of stdout */
+    bool color, utf8;     /* of stdout */
 } lab_terminal;
 
 typedef struct lab_settings {
@@ -122,19 +122,19 @@ void lab_undecided(mg_lab *lab, const char *name, double observed, const char *u
 
 /* ---- Pictures with axes ---- */
 
-/* The colours mean the same in every picture (Okabe and Ito's, which survive colour blindness). */
-typedef enum lab_colour {
+/* The colors mean the same in every picture (Okabe and Ito's, which survive color blindness). */
+typedef enum lab_color {
     LAB_MASKED,   /* blue */
     LAB_UNMASKED, /* vermillion */
-    LAB_FLOOR,    /* dark grey, and dashed */
+    LAB_FLOOR,    /* dark gray, and dashed */
     LAB_GREEN,
     LAB_PURPLE,
     LAB_SKY,
     LAB_AMBER,
     LAB_STEPS /* lab_step() starts here */
-} lab_colour;
+} lab_color;
 /* Step i of n on one even scale from dark to light, for a family of curves. */
-lab_colour lab_step(int i, int n);
+lab_color lab_step(int i, int n);
 
 typedef struct lab_axes {
     const char *x, *y; /* what is on them, with the unit: "loss (nats)" */
@@ -146,31 +146,30 @@ typedef struct lab_axes {
 typedef struct lab_figure lab_figure;
 lab_figure *lab_figure_begin(mg_lab *lab, const char *name, const char *title, lab_axes axes);
 /* n points; x NULL counts 0, 1, 2, …. Points that are not finite, or not positive on a log axis, leave a gap. */
-void lab_line(lab_figure *figure, lab_colour colour, const char *label, int n, const double *x, const double *y);
-void lab_points(lab_figure *figure, lab_colour colour, const char *label, int n, const double *x, const double *y);
+void lab_line(lab_figure *figure, lab_color color, const char *label, int n, const double *x, const double *y);
+void lab_points(lab_figure *figure, lab_color color, const char *label, int n, const double *x, const double *y);
 /* Each point with its name beside it, where there is room. */
-void lab_named_points(lab_figure *figure, lab_colour colour, const char *label, int n, const char *const *names,
+void lab_named_points(lab_figure *figure, lab_color color, const char *label, int n, const char *const *names,
                       const double *x, const double *y);
 /* Bars over named places; several calls with the same names are drawn side by side. */
-void lab_bars(lab_figure *figure, lab_colour colour, const char *label, int n, const char *const *names,
-              const double *y);
-/* The power law y = c·x^p that fits best on log-log axes, drawn and labelled with its exponent p, which is returned:
+void lab_bars(lab_figure *figure, lab_color color, const char *label, int n, const char *const *names, const double *y);
+/* The power law y = c·x^p that fits best on log-log axes, drawn and labeled with its exponent p, which is returned:
  * NaN when fewer than two points are positive and apart. */
-double lab_fit_power(lab_figure *figure, lab_colour colour, const char *label, int n, const double *x, const double *y);
-/* A labelled dashed line at a height that something must not cross, or at a place. The legend adds the height. */
+double lab_fit_power(lab_figure *figure, lab_color color, const char *label, int n, const double *x, const double *y);
+/* A labeled dashed line at a height that something must not cross, or at a place. The legend adds the height. */
 void lab_floor(lab_figure *figure, const char *label, double y);
 void lab_vertical(lab_figure *figure, const char *label, double x);
 /* What to look at: the sentence below the picture, which is also its text for those who cannot see it. It is printed
  * below any run's picture, on the terminal and in the report: it says what theory expects and where to look, not what
- * came out, which is a check's to say, and it names no colour and no side of the page. */
+ * came out, which is a check's to say, and it names no color and no side of the page. */
 void lab_figure_end(lab_figure *figure, const char *format, ...) MG_PRINTF(2, 3);
 
 /* ---- Heat maps ---- */
 
 typedef struct lab_scale {
-    const char *unit;           /* beside the colour bar: "weight", "nats" */
+    const char *unit;           /* beside the color bar: "weight", "nats" */
     double low, high;           /* both 0: from the values, and from 0 when none is negative */
-    bool log;                   /* exact zeros keep a colour of their own */
+    bool log;                   /* exact zeros keep a color of their own */
     bool numbers;               /* write the values into the cells, where they fit */
     const char *rows, *columns; /* what they are: "query", "key" */
 } lab_scale;

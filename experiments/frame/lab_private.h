@@ -37,7 +37,7 @@ typedef enum lab_shape { LAB_SHAPE_LINE, LAB_SHAPE_POINTS, LAB_SHAPE_BARS, LAB_S
 
 typedef struct lab_series {
     lab_shape shape;
-    lab_colour colour;
+    lab_color color;
     const char *label;
     int n;
     const double *x, *y;
@@ -163,9 +163,9 @@ bool lab_column_is_numbers(const lab_table *table, int column);
 /* A row's or column's token made visible: a space is an open box, a line end \n, an empty one a dash. */
 const char *lab_tick(mg_lab *lab, const char *const *labels, int i);
 
-/* ---- Colours (palette.c) ---- */
+/* ---- Colors (palette.c) ---- */
 
-unsigned lab_rgb(lab_colour colour); /* 0xRRGGBB */
+unsigned lab_rgb(lab_color color);   /* 0xRRGGBB */
 unsigned lab_heat_rgb(double along); /* viridis, 0 … 1 */
 bool lab_is_dark(unsigned rgb);      /* white text is readable on it */
 

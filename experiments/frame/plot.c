@@ -153,7 +153,7 @@ static void plot_legend(FILE *pipe, const lab_figure *figure, const frame *f) {
         const lab_series *s = series_of(figure, k);
         legend_place at = place_in_legend(figure, k, f->longest);
         double x = at.x, y = 20 + at.row * LINE;
-        unsigned rgb = lab_rgb(s->colour);
+        unsigned rgb = lab_rgb(s->color);
         double middle = across_screen(x + SAMPLE / 2.0), up = up_screen(f, y);
         if (s->shape == LAB_SHAPE_BARS)
             fprintf(pipe,
@@ -204,7 +204,7 @@ static void plot_places(FILE *pipe, const lab_figure *figure) {
 
 static void plot_series(FILE *pipe, const lab_figure *figure, int k, int bar, int n_bars) {
     const lab_series *s = series_of(figure, k);
-    unsigned rgb = lab_rgb(s->colour);
+    unsigned rgb = lab_rgb(s->color);
     const char *dash = lab_dash(figure, k);
     double width = 0.8 / (n_bars > 0 ? n_bars : 1);
     switch (s->shape) {
@@ -235,7 +235,7 @@ static void plot_low_bars(FILE *pipe, const lab_figure *figure, int n_bars) {
             const char *value = lab_tick_number(figure->lab, s->y[i]);
             if (mg_text_columns(value) * LETTER > room) continue;
             fprintf(pipe, "set label '%s' at %.4f, 0 center offset 0,0.6 tc rgb '#%06X'\n", value, s->x[i] + shift,
-                    lab_rgb(s->colour));
+                    lab_rgb(s->color));
         }
     }
 }

@@ -1,5 +1,5 @@
 /* A heat map for gnuplot: every cell is a rectangle in one coordinate system, in which a cell is 1 x 1 and y grows
- * upward, so that panels, tokens and the colour bar can be placed to the point. */
+ * upward, so that panels, tokens and the color bar can be placed to the point. */
 #include "lab_private.h"
 #include "wrap.h"
 
@@ -72,8 +72,8 @@ typedef struct place {
     double x, y;
 } place;
 
-/* The centre of a cell. */
-static place centre(const layout *l, int panel, int row, int column) {
+/* The center of a cell. */
+static place center(const layout *l, int panel, int row, int column) {
     return (place){panel % l->across * l->gap_x + l->left + column + 0.5,
                    -(panel / l->across * l->gap_y + l->top + row + 0.5)};
 }
@@ -111,7 +111,7 @@ static void each_cell(FILE *pipe, const lab_heatmap *map, const layout *l,
         const lab_panel *panel = map->panels.item[p];
         for (int r = 0; r < panel->n_rows; r++)
             for (int c = 0; c < panel->n_columns; c++)
-                write(pipe, map, l, centre(l, p, r, c), lab_cell_kind(map, panel, r, c),
+                write(pipe, map, l, center(l, p, r, c), lab_cell_kind(map, panel, r, c),
                       (double)panel->values[(ptrdiff_t)r * panel->n_columns + c]);
     }
 }
@@ -146,7 +146,7 @@ static void write_number(FILE *pipe, const lab_heatmap *map, const layout *l, pl
     fprintf(pipe, "%.4f %.4f %s %u\n", at.x, at.y, text, dark ? 0xFFFFFFu : 0x222222u);
 }
 
-/* The colour bar: beside the first row of panels, as high as the first panel. */
+/* The color bar: beside the first row of panels, as high as the first panel. */
 typedef struct bar {
     double x, low, height, half_width;
 } bar;
@@ -194,17 +194,17 @@ static void label_panel(FILE *pipe, const lab_heatmap *map, const layout *l, int
     bool turned = longest_tick(map, false) * 8 + 4 > l->cell;
     double tick_size = size * l->text;
     for (int r = 0; r < panel->n_rows; r += l->tick_step) {
-        place at = centre(l, p, r, 0);
+        place at = center(l, p, r, 0);
         at.x -= 0.5 + 6 / l->cell;
         label(pipe, clipped(lab, lab_tick(lab, panel->row_labels, r)), at, "right", tick_size, 0x333333);
     }
     for (int c = 0; c < panel->n_columns; c += l->tick_step) {
-        place at = centre(l, p, 0, c);
+        place at = center(l, p, 0, c);
         at.y += 0.5 + (turned ? 5 : 10) / l->cell;
         label(pipe, clipped(lab, lab_tick(lab, panel->column_labels, c)), at, turned ? "left rotate by 90" : "center",
               tick_size, 0x333333);
     }
-    place corner = centre(l, p, 0, 0);
+    place corner = center(l, p, 0, 0);
     double middle = corner.x - 0.5 + panel->n_columns / 2.0;
     label(pipe, panel->title, (place){middle, corner.y + 0.5 + l->top - 14 / l->cell}, "center", size * 1.12, 0x111111);
     if (*map->scale.columns)

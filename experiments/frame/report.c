@@ -153,10 +153,10 @@ static void write_picture(FILE *out, mg_lab *lab, const char *name, const char *
     fputs("</figure>\n</section>\n", out);
 }
 
-/* The caption, and what the cells mean that are not on the colour bar. */
+/* The caption, and what the cells mean that are not on the color bar. */
 static const char *heat_caption(mg_lab *lab, const lab_heatmap *map) {
     return lab_format(lab, "%s%s%s%s", map->caption, lab_heat_has(map, LAB_CELL_ZERO) ? " White: exactly 0." : "",
-                      lab_heat_has(map, LAB_CELL_ABSENT) ? " Grey dot: does not exist." : "",
+                      lab_heat_has(map, LAB_CELL_ABSENT) ? " Gray dot: does not exist." : "",
                       lab_heat_has(map, LAB_CELL_ALARM) ? " Red: should not be there, or is not a number." : "");
 }
 

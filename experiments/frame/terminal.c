@@ -62,10 +62,10 @@ void lab_print_wrapped(mg_lab *lab, const char *first_indent, const char *indent
 }
 
 void lab_print_heading(mg_lab *lab, const char *text) {
-    bool colour = lab->settings.terminal.colour;
-    printf("\n%s", colour ? "\033[1m" : "");
+    bool color = lab->settings.terminal.color;
+    printf("\n%s", color ? "\033[1m" : "");
     lab_print_wrapped(lab, "", "", lab_shown_line(lab, text));
-    if (colour) fputs("\033[0m", stdout);
+    if (color) fputs("\033[0m", stdout);
 }
 
 const char *lab_padded(mg_lab *lab, const char *text, int width, bool right) {
@@ -112,16 +112,16 @@ static void print_answers(mg_lab *lab) {
 
 static void print_checks(mg_lab *lab) {
     static const struct {
-        const char *word, *colour, *expected;
+        const char *word, *color, *expected;
     } marks[LAB_N_VERDICTS] = {[LAB_PASS] = {"pass", "\033[32m", "          expected "},
                                [LAB_FAIL] = {"FAIL", "\033[1;31m", "          expected "},
                                [LAB_UNDECIDED] = {"?   ", "\033[33m", "          undecided: "}};
     lab_print_heading(lab, "Checks");
     for (int i = 0; i < lab->checks.n; i++) {
         const lab_check *c = lab->checks.item[i];
-        bool colour = lab->settings.terminal.colour;
-        const char *verdict = lab_format(lab, "  %s%s%s  ", colour ? marks[c->verdict].colour : "",
-                                         marks[c->verdict].word, colour ? "\033[0m" : "");
+        bool color = lab->settings.terminal.color;
+        const char *verdict = lab_format(lab, "  %s%s%s  ", color ? marks[c->verdict].color : "",
+                                         marks[c->verdict].word, color ? "\033[0m" : "");
         lab_print_wrapped(lab, verdict, "        ", c->name);
         lab_print_wrapped(lab, marks[c->verdict].expected, "                   ", c->expected);
         lab_print_wrapped(lab, "          observed ", "                   ", c->observed);

@@ -31,7 +31,7 @@ static const char *dash_of(const lab_figure *figure, int k, bool utf8) {
 }
 
 static bool is_dashed(const lab_series *s) {
-    return s->colour == LAB_FLOOR || s->shape == LAB_SHAPE_FIT;
+    return s->color == LAB_FLOOR || s->shape == LAB_SHAPE_FIT;
 }
 
 /* The mark of the i-th series that is not dashed: letters where there are more series than shapes. */

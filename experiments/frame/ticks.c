@@ -1,4 +1,4 @@
-/* Where an axis or a colour bar is marked: at round values, or at the data's own. */
+/* Where an axis or a color bar is marked: at round values, or at the data's own. */
 #include "lab_private.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* The columns of a text, in which colours (an escape to the next m) take none. */
+/* The columns of a text, in which colors (an escape to the next m) take none. */
 int mg_text_columns(const char *text);
 /* How many bytes of text make one line of so many columns: up to a line end, or broken at a space if there is one. */
 size_t mg_line_fitting(const char *text, int columns);

@@ -15,7 +15,7 @@ static const struct {
     int lookahead, leak, shift;
     bool leaky;
     mg_alarm_cause cause;
-    lab_colour colour;
+    lab_color color;
 } faults[N_RUNS] = {
     [HONEST] = {"honest", 0, 0, 1, false, 0, LAB_MASKED},
     [BY_HEART] = {"by heart", 0, 0, 1, false, 0, LAB_SKY},
@@ -234,7 +234,7 @@ static void show_first(mg_lab *lab, const watched runs[N_RUNS]) {
         const watched *r = &runs[shown[i]];
         double *x = lab_numbers(lab, steps), *y = lab_numbers(lab, steps);
         int n = lab_smooth(steps, r->first, width, x, y);
-        lab_line(figure, faults[r->id].colour, faults[r->id].name, n, x, y);
+        lab_line(figure, faults[r->id].color, faults[r->id].name, n, x, y);
     }
     lab_floor(figure, "the best from one token", runs[HONEST].at_end.entropy);
     lab_figure_end(figure,
@@ -260,7 +260,7 @@ static void show_evidence(mg_lab *lab, const watched runs[N_RUNS]) {
         const watched *r = &runs[shown[i]];
         double *y = lab_numbers(lab, steps); /* a tenth of a nat is nothing to look at */
         for (int step = 0; step < steps; step++) y[step] = r->evidence[step] < 0.1 ? 0 : r->evidence[step];
-        lab_line(figure, faults[r->id].colour, faults[r->id].name, steps, NULL, y);
+        lab_line(figure, faults[r->id].color, faults[r->id].name, steps, NULL, y);
     }
     lab_floor(figure, "alarm", MG_ALARM_EVIDENCE);
     lab_figure_end(figure,

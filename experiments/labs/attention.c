@@ -301,8 +301,8 @@ static mg_status train_two(mg_lab *lab, mg_error *error) {
     mg_corpus *corpus;
     mg_status status = lab_load_corpus(lab, &run, &corpus, error);
     if (status) return status;
-    lab_variant variant[N_MODELS] = {{.name = "masked", .colour = LAB_MASKED, .options = run.train},
-                                     {.name = "unmasked", .colour = LAB_UNMASKED, .options = run.train}};
+    lab_variant variant[N_MODELS] = {{.name = "masked", .color = LAB_MASKED, .options = run.train},
+                                     {.name = "unmasked", .color = LAB_UNMASKED, .options = run.train}};
     variant[MASKED].options.model.mask = mg_lookahead(lab_broken("attention.mask") ? 1 : 0);
     variant[UNMASKED].options.model.mask = mg_lookahead(MG_LOOKAHEAD_ALL);
     lab_training training = {.n_variants = N_MODELS, .variant = variant};

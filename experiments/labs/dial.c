@@ -52,9 +52,9 @@ static const mg_settings tables[] = {{mg_data_settings, 0},
 const lab_options lab_dial_options = {tables, sizeof(mg_run_options), set_defaults, set_quick};
 
 static void turn(lab_variant variant[N_MODELS], const mg_train_options *options) {
-    static const lab_colour colours[N_MODELS] = {LAB_MASKED, LAB_SKY, LAB_GREEN, LAB_AMBER, LAB_UNMASKED, LAB_PURPLE};
+    static const lab_color colors[N_MODELS] = {LAB_MASKED, LAB_SKY, LAB_GREEN, LAB_AMBER, LAB_UNMASKED, LAB_PURPLE};
     for (int i = 0; i < N_MODELS; i++) {
-        variant[i] = (lab_variant){.name = dials[i].name, .colour = colours[i], .options = *options};
+        variant[i] = (lab_variant){.name = dials[i].name, .color = colors[i], .options = *options};
         mg_gpt_config *model = &variant[i].options.model;
         model->mask = mg_lookahead(dials[i].lookahead);
         model->leak_layer = -1;
@@ -84,7 +84,7 @@ static void show_curves(mg_lab *lab, const lab_training *t, double floor, double
     lab_figure *figure = lab_figure_begin(lab, "curves", "Validation loss by how far positions look ahead",
                                           (lab_axes){.x = "step", .y = "loss (nats per token)", .y_from_zero = true});
     for (int i = 0; i < N_MODELS; i++)
-        lab_line(figure, t->variant[i].colour, t->variant[i].name, t->n_evaluations, t->evaluation_step,
+        lab_line(figure, t->variant[i].color, t->variant[i].name, t->n_evaluations, t->evaluation_step,
                  t->variant[i].validation);
     if (!isnan(floor)) lab_floor(figure, "best honest predictor", floor);
     if (!isnan(cheat)) lab_floor(figure, "best reader of labels", cheat);

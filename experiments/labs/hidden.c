@@ -92,7 +92,7 @@ static void fill(const task *t, mg_split split, mg_rng windows, ptrdiff_t first,
 
 typedef struct model {
     const char *name;
-    lab_colour colour;
+    lab_color color;
     bool hides; /* the label is not in its input */
     mg_gpt *gpt;
     mg_adamw *adamw;
@@ -112,7 +112,7 @@ static mg_status new_model(mg_lab *lab, const task *t, model *m, mg_error *error
     mg_gpt_config config = t->options->model;
     config.vocab_size = t->hidden_id + 1;
     config.mask = mg_lookahead(MG_LOOKAHEAD_ALL);
-    if (m->colour == LAB_MASKED || (m->hides && lab_broken("hidden.mask"))) config.mask = mg_lookahead(0);
+    if (m->color == LAB_MASKED || (m->hides && lab_broken("hidden.mask"))) config.mask = mg_lookahead(0);
     m->loss = lab_numbers(lab, t->options->max_iters);
     m->position_loss = lab_numbers(lab, t->T);
     mg_status status = mg_gpt_new(&m->gpt, &config, t->options->seed, error);
@@ -245,7 +245,7 @@ static void show_curves(mg_lab *lab, model models[N_MODELS], const truth *x, int
     for (int i = 0; i < N_MODELS; i++) {
         double *at = lab_numbers(lab, steps), *y = lab_numbers(lab, steps);
         int n = lab_smooth(steps, models[i].loss, width, at, y);
-        lab_line(figure, models[i].colour, models[i].name, n, at, y);
+        lab_line(figure, models[i].color, models[i].name, n, at, y);
     }
     if (x->known) {
         lab_floor(figure, "H given both sides", x->mean[BOTH]);
@@ -265,7 +265,7 @@ static void show_positions(mg_lab *lab, const task *t, model models[N_MODELS], c
     lab_figure *figure = lab_figure_begin(lab, "position", "Loss by the position that is hidden",
                                           (lab_axes){.x = "hidden position", .y = "loss (nats)", .y_from_zero = true});
     for (int i = 0; i < N_MODELS; i++)
-        lab_line(figure, models[i].colour, models[i].name, t->T, NULL, models[i].position_loss);
+        lab_line(figure, models[i].color, models[i].name, t->T, NULL, models[i].position_loss);
     if (x->known && !isnan(x->mean[BOTH]))
         lab_line(figure, LAB_FLOOR, "H given both sides", t->T, NULL, x->position[BOTH]);
     if (x->known) lab_line(figure, LAB_FLOOR, "H given the left", t->T, NULL, x->position[LEFT]);
@@ -305,7 +305,7 @@ static void show_reach(mg_lab *lab, const task *t, model models[N_MODELS]) {
             }
         for (int j = at + 1; j < T; j++) after[i] = lab_larger(after[i], reach[j]);
         reach[at] = NAN;
-        lab_points(figure, models[i].colour, models[i].name, T, distance, reach);
+        lab_points(figure, models[i].color, models[i].name, T, distance, reach);
     }
     mg_tape_free(tape);
     lab_figure_end(figure,
@@ -460,9 +460,9 @@ mg_status lab_hidden(mg_lab *lab, mg_error *error) {
     mg_status status = lab_load_corpus(lab, &run, &corpus, error);
     if (status) return status;
     task t = {corpus, &run.train, run.train.model.block_size, mg_tokenizer_size(corpus->tokenizer)};
-    model models[N_MODELS] = {{.name = "both sides", .colour = LAB_GREEN, .hides = !lab_broken("hidden.shown")},
-                              {.name = "left only", .colour = LAB_MASKED, .hides = true},
-                              {.name = "not hidden", .colour = LAB_UNMASKED, .hides = lab_broken("hidden.gap")}};
+    model models[N_MODELS] = {{.name = "both sides", .color = LAB_GREEN, .hides = !lab_broken("hidden.shown")},
+                              {.name = "left only", .color = LAB_MASKED, .hides = true},
+                              {.name = "not hidden", .color = LAB_UNMASKED, .hides = lab_broken("hidden.gap")}};
     tell(lab, &run, corpus);
     status = lab_begin(lab, error);
     if (!status) status = measure(lab, &t, models, error);

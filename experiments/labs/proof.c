@@ -249,13 +249,13 @@ static void show_checkpoint(mg_lab *lab, const lab_model *model, const mg_causal
     lab_heatmap *map = lab_heatmap_begin(
         lab, "checkpoint", "The checkpoint, by perturbation",
         (lab_scale){.unit = "change", .log = true, .rows = "prediction", .columns = "input"});
-    bool labelled = c->T <= MOST_LABELS;
+    bool labeled = c->T <= MOST_LABELS;
     lab_heatmap_panel(map, (lab_panel){.title = "",
                                        .n_rows = (int)c->T,
                                        .n_columns = (int)c->T,
                                        .values = lab_heat(lab, c->T * c->T, c->perturbation),
-                                       .row_labels = labelled ? model->labels : NULL,
-                                       .column_labels = labelled ? model->labels : NULL});
+                                       .row_labels = labeled ? model->labels : NULL,
+                                       .column_labels = labeled ? model->labels : NULL});
     lab_heatmap_end(map, "What the method says: %s.", c->reason);
 }
 

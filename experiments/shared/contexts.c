@@ -76,14 +76,14 @@ lab_contexts lab_contexts_of(mg_lab *lab, const mg_corpus *corpus) {
     return c;
 }
 
-double lab_labelled_loss(const mg_evaluation *e) {
+double lab_labeled_loss(const mg_evaluation *e) {
     double T = (double)e->n_positions;
     return (e->loss * T - e->position_loss[e->n_positions - 1]) / (T - 1);
 }
 
 const char *lab_too_easy(mg_lab *lab, const mg_evaluation *honest) {
     ptrdiff_t T = honest->n_positions;
-    double reached = lab_labelled_loss(honest);
+    double reached = lab_labeled_loss(honest);
     if (reached > 2 * lab_collapsed(honest->position_loss[T - 1], T)) return NULL;
     return lab_format(lab, "this data is too easy: the honest model comes down to %.3f nats", reached);
 }

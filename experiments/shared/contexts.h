@@ -17,7 +17,7 @@ typedef struct lab_contexts {
 lab_contexts lab_contexts_of(mg_lab *lab, const mg_corpus *corpus);
 
 /* Mean loss over all positions but the last: those whose label is in the input. */
-double lab_labelled_loss(const mg_evaluation *evaluation);
+double lab_labeled_loss(const mg_evaluation *evaluation);
 /* Why no leak can show on this data: an honest model comes as low. NULL if it does not. */
 const char *lab_too_easy(mg_lab *lab, const mg_evaluation *honest);
 

@@ -50,7 +50,7 @@ static mg_status train(mg_lab *lab, mg_run_options *run, const mg_train_options 
     mg_run_options_resolve(run);
     mg_status status = lab_load_corpus(lab, run, &s->corpus, error);
     if (status) return status;
-    s->variant = (lab_variant){.name = "the model", .colour = LAB_MASKED, .options = run->train};
+    s->variant = (lab_variant){.name = "the model", .color = LAB_MASKED, .options = run->train};
     lab_training training = {.n_variants = 1, .variant = &s->variant};
     status = lab_begin(lab, error);
     if (!status) status = lab_train(lab, &training, s->corpus, run, error);

@@ -194,8 +194,8 @@ lab_figure *lab_training_figure(mg_lab *lab, const lab_training *t, const char *
     for (int i = 0; i < t->n_variants; i++) {
         const lab_variant *v = &t->variant[i];
         int n = lab_smooth(t->n_steps, v->loss, width, x, y);
-        lab_line(figure, v->colour, lab_format(lab, "%s, training", v->name), n, x, y);
-        lab_points(figure, v->colour, lab_format(lab, "%s, validation", v->name), t->n_evaluations, t->evaluation_step,
+        lab_line(figure, v->color, lab_format(lab, "%s, training", v->name), n, x, y);
+        lab_points(figure, v->color, lab_format(lab, "%s, validation", v->name), t->n_evaluations, t->evaluation_step,
                    v->validation);
     }
     return figure;

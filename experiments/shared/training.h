@@ -17,7 +17,7 @@ void lab_training_settings(mg_lab *lab, const mg_run_options *run, const mg_corp
 /* One of the models. The caller fills the first part; lab_training_free frees the rest. */
 typedef struct lab_variant {
     const char *name; /* "masked" */
-    lab_colour colour;
+    lab_color color;
     mg_train_options options;
 
     mg_trainer *trainer;

@@ -85,7 +85,7 @@ static void ids_and_targets_are_in_range(void **state) {
     mg_gpt_free(gpt);
 }
 
-static void an_optimiser_of_other_parameters_is_refused(void **state) {
+static void an_optimizer_of_other_parameters_is_refused(void **state) {
     (void)state;
     mg_gpt *gpt = model(1, 16, 4), *larger = model(2, 16, 4), *frozen;
     mg_gpt_config config = config_of(1, 16, 4, 7);
@@ -283,7 +283,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cache_of_another_model_is_refused),
         cmocka_unit_test(ids_and_targets_are_in_range),
-        cmocka_unit_test(an_optimiser_of_other_parameters_is_refused),
+        cmocka_unit_test(an_optimizer_of_other_parameters_is_refused),
         cmocka_unit_test(parameters_have_up_to_four_dimensions),
         cmocka_unit_test(a_sampler_is_checked_where_it_is_used),
         cmocka_unit_test(a_cache_given_to_attention_has_room),

@@ -68,7 +68,7 @@ static void only_what_is_new_needs_a_new_version(void **state) {
     }
 }
 
-static void without_gradients_there_is_no_optimiser(void **state) {
+static void without_gradients_there_is_no_optimizer(void **state) {
     (void)state;
     mg_checkpoint saved, loaded;
     fixture_small(&saved);
@@ -84,7 +84,7 @@ static void without_gradients_there_is_no_optimiser(void **state) {
 }
 
 /* Weights alone; and a NaN for the best loss, which means that none was measured. */
-static void optimiser_and_tokenizer_may_be_absent(void **state) {
+static void optimizer_and_tokenizer_may_be_absent(void **state) {
     (void)state;
     mg_checkpoint saved, loaded;
     fixture_small(&saved);
@@ -416,8 +416,8 @@ int main(void) {
         cmocka_unit_test(what_is_saved_is_loaded_bit_for_bit),
         cmocka_unit_test(version_1_still_loads),
         cmocka_unit_test(only_what_is_new_needs_a_new_version),
-        cmocka_unit_test(without_gradients_there_is_no_optimiser),
-        cmocka_unit_test(optimiser_and_tokenizer_may_be_absent),
+        cmocka_unit_test(without_gradients_there_is_no_optimizer),
+        cmocka_unit_test(optimizer_and_tokenizer_may_be_absent),
         cmocka_unit_test(every_kind_of_tokenizer_returns),
         cmocka_unit_test(merges_return),
         cmocka_unit_test(the_same_state_gives_the_same_bytes),

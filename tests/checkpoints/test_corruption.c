@@ -6,27 +6,27 @@
 #include <sys/stat.h>
 
 static mg_checkpoint saved;
-static mg_adamw *optimiser; /* left out where each byte counts: the file is then a third as long */
+static mg_adamw *optimizer; /* left out where each byte counts: the file is then a third as long */
 static fixture_name file;
 static size_t length;
 
 static int make_one(void **state) {
     if (fixture_setup(state) != 0) return -1;
     fixture_small(&saved);
-    optimiser = saved.adamw;
+    optimizer = saved.adamw;
     file = in_folder("victim.h5");
     return 0;
 }
 
 static int free_one(void **state) {
-    saved.adamw = optimiser;
+    saved.adamw = optimizer;
     mg_checkpoint_free(&saved);
     return fixture_teardown(state);
 }
 
 /* The file's bytes; free with free(). */
-static unsigned char *save(bool with_optimiser) {
-    saved.adamw = with_optimiser ? optimiser : NULL;
+static unsigned char *save(bool with_optimizer) {
+    saved.adamw = with_optimizer ? optimizer : NULL;
     assert_ok(mg_checkpoint_save(file.path, &saved, &fixture_error));
     return read_file(file.path, &length);
 }
@@ -55,9 +55,9 @@ static void put(int fd, size_t at, unsigned char byte) {
 
 /* Every stride-th byte behind the seal and its surroundings, one after another; those are flipped in three ways each.
  */
-static void flip_bytes(bool with_optimiser, size_t stride) {
+static void flip_bytes(bool with_optimizer, size_t stride) {
     static const unsigned char flips[] = {0xff, 0x01, 0x80};
-    unsigned char *bytes = save(with_optimiser);
+    unsigned char *bytes = save(with_optimizer);
     int fd = open(file.path, O_RDWR), harmless = 0;
     for (size_t at = 0; at < length; at += at < 1024 ? 1 : stride) {
         for (size_t i = 0; i < (at < 1024 ? 3 : 1); i++) {
@@ -68,7 +68,7 @@ static void flip_bytes(bool with_optimiser, size_t stride) {
     }
     close(fd);
     free(bytes);
-    assert_int_equal(harmless, 0); /* not even where a seal is no longer recognised as one */
+    assert_int_equal(harmless, 0); /* not even where a seal is no longer recognized as one */
     assert_true(loads_the_same_or_says_why());
 }
 
@@ -77,7 +77,7 @@ static void every_flipped_byte(void **state) {
     flip_bytes(false, 1);
 }
 
-static void flipped_bytes_with_an_optimiser(void **state) {
+static void flipped_bytes_with_an_optimizer(void **state) {
     (void)state;
     flip_bytes(true, 29);
 }
@@ -139,7 +139,7 @@ static void without_a_seal_the_dataset_is_named(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_flipped_byte),
-        cmocka_unit_test(flipped_bytes_with_an_optimiser),
+        cmocka_unit_test(flipped_bytes_with_an_optimizer),
         cmocka_unit_test(every_length),
         cmocka_unit_test(bytes_behind_the_end),
         cmocka_unit_test(without_a_seal_the_dataset_is_named),

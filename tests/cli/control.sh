@@ -8,7 +8,7 @@ trap 'rm -rf "$folder"' EXIT
 out=$folder/out err=$folder/err
 python=/usr/bin/python3
 
-# A colour, a window title, a C1 introducer, an override of direction, a line separator, DEL, a tab, and a forged line.
+# A color, a window title, a C1 introducer, an override of direction, a line separator, DEL, a tab, and a forged line.
 nasty=$'\e[31m\e]0;title\a\xc2\x9b31m\xe2\x80\xae\xe2\x80\xa8\x7f\t\rFORGED\nFORGED'
 word=${nasty//[$'\t\r\n']/} # what a grammar's word may hold
 

@@ -17,9 +17,9 @@ for lab in $labs; do
     grep -q "href=\"lab-$lab/report.html\"" everything/index.html || { echo "FAIL: $lab is not in the index"; exit 1; }
     echo "$lab: $(grep -c ',pass$' "everything/lab-$lab/summary.csv") checks pass"
 done
-# A terminal has neither the report's colours nor its page.
-if grep -niE '\b(red|white|grey|blue|bright|on the (left|right)|in the middle)\b' out.txt; then
-    echo "FAIL: the terminal's text speaks of colours or of the report's page"
+# A terminal has neither the report's colors nor its page.
+if grep -niE '\b(red|white|gray|blue|bright|on the (left|right)|in the middle)\b' out.txt; then
+    echo "FAIL: the terminal's text speaks of colors or of the report's page"
     exit 1
 fi
-grep -q 'White: exactly 0' everything/lab-proof/report.html || { echo "FAIL: the report does not explain its colours"; exit 1; }
+grep -q 'White: exactly 0' everything/lab-proof/report.html || { echo "FAIL: the report does not explain its colors"; exit 1; }

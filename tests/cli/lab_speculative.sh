@@ -9,7 +9,7 @@ lab() { # OUT and more flags
 }
 lab run || fail "status $?: $(tail -1 err.txt) $(grep -A3 FAIL out.txt)"
 all_pass run
-for name in loss judgements judges share tokens time faster pass distribution; do
+for name in loss judgments judges share tokens time faster pass distribution; do
     [ -s run/$name.csv ] || fail "$name.csv is missing"
 done
 [ "$(wc -l <run/distribution.csv)" -eq 9 ] || fail "two judges and four rules: $(cat run/distribution.csv)"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A short run under valgrind: training, a KV cache, a checkpoint read back. No invalid access, no decision on
-# uninitialised memory, nothing lost. (A build that poisons fresh memory hides the second kind: the poison initialises it,
+# uninitialized memory, nothing lost. (A build that poisons fresh memory hides the second kind: the poison initializes it,
 # and shows in the results instead.)
 set -euo pipefail
 program=$1

@@ -105,7 +105,7 @@ static void nan_stays(void **state) {
     for (int i = 0; i < 6; i++) assert_close(x->grad[i], gradient[i], 1e-7);
 }
 
-/* Gradients of a row add up to 0 whatever the logits: 0.0027 at 1e5 is what a rounded normaliser gives. */
+/* Gradients of a row add up to 0 whatever the logits: 0.0027 at 1e5 is what a rounded normalizer gives. */
 static void a_gradient_sums_to_zero(void **state) {
     (void)state;
     for (double size = 1; size < 1e9; size *= 10) {

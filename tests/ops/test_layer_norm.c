@@ -26,7 +26,7 @@ static mg_tensor *constant(ptrdiff_t n, double value) {
     return x;
 }
 
-static mg_tensor *normalised(mg_tensor *x) {
+static mg_tensor *normalized(mg_tensor *x) {
     ptrdiff_t n = x->dim[x->ndim - 1];
     return mg_layer_norm(tape, x, constant(n, 1), constant(n, 0), (mg_real)EPS);
 }
@@ -37,7 +37,7 @@ static void equal_numbers_are_zero(void **state) {
     const ptrdiff_t width[] = {1, 2, 7, 64, 333, MOST};
     for (int i = 0; i < 8; i++)
         for (int k = 0; k < 6; k++) {
-            mg_tensor *x = constant(width[k], value[i]), *y = normalised(x);
+            mg_tensor *x = constant(width[k], value[i]), *y = normalized(x);
             mg_backward(tape, mg_sum(tape, mg_mul(tape, y, y), 0));
             for (ptrdiff_t j = 0; j < width[k]; j++) assert_true(y->data[j] == 0 && x->grad[j] == 0);
         }
@@ -58,7 +58,7 @@ static void check_spread(ptrdiff_t n, double mean, double spread) {
         sum += (double)w->data[j] / (double)n;
         dot += (double)w->data[j] * ((double)x->data[j] - x_mean) * r / (double)n;
     }
-    mg_tensor *y = normalised(x);
+    mg_tensor *y = normalized(x);
     mg_backward(tape, mg_sum(tape, mg_mul(tape, y, w), 0));
     for (ptrdiff_t j = 0; j < n; j++) {
         double normal = ((double)x->data[j] - x_mean) * r;
@@ -84,7 +84,7 @@ static void the_first_element_may_be_any(void **state) {
     for (int i = 0; i < 4; i++) {
         mg_tensor *x = constant(100, 1);
         x->data[0] = (mg_real)first[i];
-        const mg_tensor *y = normalised(x);
+        const mg_tensor *y = normalized(x);
         double sign = first[i] > 0 ? 1 : -1;
         assert_close(y->data[0], sign * sqrt(99), 1e-5);
         for (int j = 1; j < 100; j++) assert_close(y->data[j], -sign / sqrt(99), 1e-6);

@@ -47,7 +47,7 @@ const lab_options lab_channel_options = {tables, sizeof(mg_run_options), set_def
 /* What the honest predictor pays, in nats per token of a window. */
 typedef struct honest {
     double *position; /* (T): h_t */
-    double labelled;  /* (1/T) Σ_{t<T−1} h_t: all that can leak */
+    double labeled;   /* (1/T) Σ_{t<T−1} h_t: all that can leak */
     double loss;      /* (1/T) Σ h_t: the floor */
 } honest;
 
@@ -62,18 +62,18 @@ static mg_status find_honest(mg_lab *lab, const mg_corpus *corpus, const channel
         status = mg_grammar_floor(corpus->grammar, T, h->position, &standard_error, &is_exact, error);
     else
         for (int t = 0; t < T; t++) h->position[t] = none->position_loss[t];
-    h->labelled = 0;
-    for (int t = 0; t + 1 < T; t++) h->labelled += h->position[t] / T;
-    h->loss = h->labelled + h->position[T - 1] / T;
+    h->labeled = 0;
+    for (int t = 0; t + 1 < T; t++) h->labeled += h->position[t] / T;
+    h->loss = h->labeled + h->position[T - 1] / T;
     return status;
 }
 
 static double theory(const honest *h, double probability) {
-    return h->loss - probability * h->labelled;
+    return h->loss - probability * h->labeled;
 }
 
 static double estimate(const honest *h, double loss) {
-    return (h->loss - loss) / h->labelled;
+    return (h->loss - loss) / h->labeled;
 }
 
 /* ---- Pictures ---- */
@@ -104,7 +104,7 @@ static void show_positions(mg_lab *lab, int n, const channel_run *r, const hones
     lab_figure *figure = lab_figure_begin(lab, "positions", "Loss by position",
                                           (lab_axes){.x = "position", .y = "loss (nats)", .y_from_zero = true});
     for (int i = 0; i < n; i++)
-        lab_line(figure, r[i].colour, lab_format(lab, "ε = %s", r[i].name), T, NULL, r[i].position_loss);
+        lab_line(figure, r[i].color, lab_format(lab, "ε = %s", r[i].name), T, NULL, r[i].position_loss);
     lab_line(figure, LAB_FLOOR, "honest", T, NULL, h->position);
     lab_figure_end(figure, "A position whose label is visible with probability ε is expected to pay 1 − ε of what an "
                            "honest one pays. The last position has no label in the window, whatever ε is.");
@@ -116,7 +116,7 @@ static void show_curves(mg_lab *lab, const mg_run_options *run, int n, const cha
     int steps = (int)run->train.max_iters, width = steps / 100 > 1 ? steps / 100 : 1;
     double *x = lab_numbers(lab, steps), *y = lab_numbers(lab, steps);
     for (int i = 0; i < n; i++)
-        lab_line(figure, r[i].colour, lab_format(lab, "ε = %s", r[i].name), lab_smooth(steps, r[i].curve, width, x, y),
+        lab_line(figure, r[i].color, lab_format(lab, "ε = %s", r[i].name), lab_smooth(steps, r[i].curve, width, x, y),
                  x, y);
     for (int i = 0; i < n; i++)
         lab_floor(figure, lab_format(lab, "theory, ε = %s", r[i].name), theory(h, r[i].probability));
@@ -134,7 +134,7 @@ static void show_table(mg_lab *lab, int n, const channel_run *r, const honest *h
     lab_table_end(table,
                   "Nats per token. All that can leak is (1/T) Σ h_t over all positions but the last, %.4f nats; the "
                   "last column is floor − loss divided by it.",
-                  h->labelled);
+                  h->labeled);
 }
 
 /* ---- Checks ---- */
@@ -158,7 +158,7 @@ static void check_run(mg_lab *lab, const mg_corpus *corpus, const mg_run_options
 static const char *cannot_decide(int n, const channel_run *r, const honest *h) {
     for (int i = 0; i < n; i++)
         if (!isfinite(r[i].loss)) return "a loss is not a number: give a lower --lr";
-    if (h->labelled < LEAST_TO_LEAK) return "an honest model already predicts this text: there is nothing to leak";
+    if (h->labeled < LEAST_TO_LEAK) return "an honest model already predicts this text: there is nothing to leak";
     return NULL;
 }
 

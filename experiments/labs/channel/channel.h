@@ -14,7 +14,7 @@ void channel_fill(const mg_lab *lab, uint32_t stream, uint64_t first, int n, int
 typedef struct channel_run {
     const char *name; /* "1/4" */
     double probability;
-    lab_colour colour;
+    lab_color color;
 
     mg_gpt *gpt;
     double *curve;   /* max_iters: the loss of each step */

@@ -69,15 +69,15 @@ static void allocate(mg_lab *lab, const mg_gpt *gpt, const lab_text_set *texts, 
 /* Sum, forbidden weights, and whether the weights are the softmax of the scores that were captured beside them. */
 static void check_row(maps *m, int row, mg_mask mask, const mg_real *weights, const mg_real *scores) {
     mg_interval keys = mg_visible(mask, row, m->T);
-    double sum = 0, largest = -INFINITY, normaliser = 0;
+    double sum = 0, largest = -INFINITY, normalizer = 0;
     for (ptrdiff_t j = keys.first; j < keys.end; j++) largest = fmax(largest, (double)scores[j]);
-    for (ptrdiff_t j = keys.first; j < keys.end; j++) normaliser += exp((double)scores[j] - largest);
+    for (ptrdiff_t j = keys.first; j < keys.end; j++) normalizer += exp((double)scores[j] - largest);
     for (ptrdiff_t j = 0; j < m->T; j++) {
         double p = (double)weights[j];
         bool visible = j >= keys.first && j < keys.end;
         sum += p;
         if (!visible && !(p == 0)) m->forbidden = lab_larger(m->forbidden, fabs(p));
-        double expected = visible ? exp((double)scores[j] - largest) / normaliser : 0;
+        double expected = visible ? exp((double)scores[j] - largest) / normalizer : 0;
         m->softmax_error = lab_larger(m->softmax_error, fabs(p - expected));
     }
     m->sum_error = lab_larger(m->sum_error, fabs(sum - 1));
@@ -87,7 +87,7 @@ static void check_maps(maps *m, const mg_gpt_config *config) {
     ptrdiff_t area = (ptrdiff_t)m->T * m->T;
     for (ptrdiff_t h = 0; h < n_heads(m); h++) {
         mg_mask mask = mg_gpt_mask(config, (int)(h / m->n_head), (int)(h % m->n_head));
-        /* A map read at its neighbour's place is no softmax of the head's scores. */
+        /* A map read at its neighbor's place is no softmax of the head's scores. */
         ptrdiff_t at = lab_broken("heads.slice") ? (h + 1) % n_heads(m) : h;
         for (int i = 0; i < m->T; i++)
             check_row(m, i, mask, m->weights + at * area + (ptrdiff_t)i * m->T,
@@ -244,7 +244,7 @@ static void show_scatter(mg_lab *lab, const maps *m, const lab_head_numbers *uni
     lab_figure_end(figure,
                    "Each point is a head, named LAYER.HEAD, %s. The uniform head looks at everything alike. A low "
                    "point is a sharp head; "
-                   "one near 0 on the distance axis looks at its neighbours.",
+                   "one near 0 on the distance axis looks at its neighbors.",
                    texts_in_words(lab, m));
 }
 

@@ -171,8 +171,8 @@ static void check_text_losses(mg_lab *lab, const lab_contexts *c, const mg_evalu
     double last = unmasked->position_loss[T - 1] - masked->position_loss[T - 1];
     check_masked_text(lab, c, masked, why);
     below_or_undecided(lab, "unmasked: loss", unmasked->loss, lab_collapsed(masked->position_loss[T - 1], T), why);
-    below_or_undecided(lab, "unmasked: loss where the label is in the input", lab_labelled_loss(unmasked),
-                       lab_labelled_loss(masked) / 20, why);
+    below_or_undecided(lab, "unmasked: loss where the label is in the input", lab_labeled_loss(unmasked),
+                       lab_labeled_loss(masked) / 20, why);
     const char *edge = "unmasked: last position, which has no label to read, minus the masked model's";
     if (why)
         lab_undecided(lab, edge, last, "nats", "%s", why);
@@ -183,7 +183,7 @@ static void check_text_losses(mg_lab *lab, const lab_contexts *c, const mg_evalu
 /* Too few steps are the commonest reason for a failed check, and the easiest to mend. */
 static void advise(mg_lab *lab, const lab_training *training, double reachable, const mg_evaluation *masked,
                    const mg_evaluation *unmasked) {
-    bool slow = masked->loss > reachable, blind = lab_labelled_loss(unmasked) > lab_labelled_loss(masked) / 4;
+    bool slow = masked->loss > reachable, blind = lab_labeled_loss(unmasked) > lab_labeled_loss(masked) / 4;
     if (!slow && !blind) return;
     lab_note(lab,
              "After %s %s%s%s. Before reading anything else into a failed check, train longer (--max-iters) or faster "
@@ -410,8 +410,8 @@ mg_status lab_leak(mg_lab *lab, mg_error *error) {
     mg_corpus *corpus;
     mg_status status = lab_load_corpus(lab, &run, &corpus, error);
     if (status) return status;
-    lab_variant variant[N_MODELS] = {{.name = "masked", .colour = LAB_MASKED, .options = run.train},
-                                     {.name = "unmasked", .colour = LAB_UNMASKED, .options = run.train}};
+    lab_variant variant[N_MODELS] = {{.name = "masked", .color = LAB_MASKED, .options = run.train},
+                                     {.name = "unmasked", .color = LAB_UNMASKED, .options = run.train}};
     variant[MASKED].options.model.mask = mg_lookahead(lab_broken("leak.mask") ? 1 : 0);
     variant[UNMASKED].options.model.mask = mg_lookahead(lab_broken("leak.open") ? 0 : MG_LOOKAHEAD_ALL);
     lab_training training = {.n_variants = N_MODELS, .variant = variant};

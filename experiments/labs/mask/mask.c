@@ -105,7 +105,7 @@ static void known_row(mg_lab *lab) {
     int visible = (int)mg_visible(mg_lookahead(0), KNOWN_QUERY, N).end;
     static const struct {
         lab_mask_way way;
-        lab_colour colour;
+        lab_color color;
     } shown[] = {{MINUS_INFINITY, LAB_MASKED}, {ZERO_BEFORE, LAB_UNMASKED}, {ZERO_AFTER, LAB_AMBER}};
     float weights[N_WAYS][N];
     for (int w = 0; w < N_WAYS; w++) lab_mask_weigh((lab_mask_way)w, N, visible, known_scores, weights[w]);
@@ -121,7 +121,7 @@ static void known_row(mg_lab *lab) {
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
         double y[N];
         for (int j = 0; j < N; j++) y[j] = (double)weights[shown[i].way][j];
-        lab_bars(figure, shown[i].colour, lab_mask_names[shown[i].way], N, keys, y);
+        lab_bars(figure, shown[i].color, lab_mask_names[shown[i].way], N, keys, y);
     }
     lab_figure_end(figure, "The scores are those of row 2 above. Keys 3 to 5 are the future. A mask of 0 leaves each "
                            "of them exp(0) = 1 in the sum, which "
@@ -304,7 +304,7 @@ static void absorbed_scores(mg_lab *lab) {
     for (int i = 0; i < 3; i++) sums[i] = -1e9F + (float)(i + 1);
     for (int i = 1; i < 3; i++) different += sums[i] != sums[0];
     lab_check_count(lab, "different values among −1e9 + 1, −1e9 + 2, −1e9 + 3 in float32", different, 1, "");
-    lab_note(lab, "Near −1e9 neighbouring float32 numbers are 64 apart, so −1e9 + 1, −1e9 + 2 and −1e9 + 3 are all the "
+    lab_note(lab, "Near −1e9 neighboring float32 numbers are 64 apart, so −1e9 + 1, −1e9 + 2 and −1e9 + 3 are all the "
                   "same number: adding −1e9 erases the score it is added to. A row in which everything is masked so "
                   "becomes a uniform average over everything forbidden.");
 }

@@ -6,7 +6,7 @@
  *     logits (2 questions × M symbols) = [heads] W^O U,   q, k from wte + wpe,   v from wte only
  *
  * One head gives o = Σ_j p_j v(x_j), and the reader is linear in o. Take two sequences in which a and b, 1 and 3 places
- * back, are exchanged. Before normalising, place and symbol weigh E_place · F_symbol, and the reader's preference for a
+ * back, are exchanged. Before normalizing, place and symbol weigh E_place · F_symbol, and the reader's preference for a
  * over b is E_1 X + E_3 Y + R in the one and E_1 Y + E_3 X + R in the other, with X > Y if it knows the symbols at all.
  * To name the symbol 1 back in both takes E_1 > E_3, to name the one 3 back E_3 > E_1: of these four answers one is
  * wrong, whatever was learned. The symbols differ 7 times in 8, so at most 1 − 7/32 = 78.1% can be right. Two heads
@@ -29,7 +29,7 @@ static const int back[QUESTIONS] = {1, MOST_BACK};
 
 typedef struct variant {
     const char *name;
-    lab_colour colour;
+    lab_color color;
     int n_head;
     bool output_projection, mlp, placed_values; /* the last: positions are in the values too */
 
@@ -186,7 +186,7 @@ static void show_curves(mg_lab *lab, const variant *v, int steps) {
     for (int i = 0; i < CURVE; i++) x[i] = (i + 0.5) * steps / CURVE;
     static const int shown[] = {ONE, TWO, FOUR, TWO_BARE, ONE_PLACED, ONE_MLP};
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
-        lab_line(figure, v[shown[i]].colour, v[shown[i]].name, CURVE, x, v[shown[i]].curve);
+        lab_line(figure, v[shown[i]].color, v[shown[i]].name, CURVE, x, v[shown[i]].curve);
     lab_figure_end(figure,
                    "One head with a linear reader cannot go below what its single map leaves it; several heads can "
                    "answer both questions, with or without W^O. So can one head that an MLP reads or whose values know "

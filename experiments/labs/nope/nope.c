@@ -62,7 +62,7 @@ static void show_curves(mg_lab *lab, const nope_options *o, const nope_variant v
     int n = (int)o->max_iters, width = n / 100 > 1 ? n / 100 : 1;
     double *x = lab_numbers(lab, n), *y = lab_numbers(lab, n);
     for (int i = 0; i < N_VARIANTS; i++)
-        lab_line(figure, v[i].colour, v[i].name, lab_smooth(n, v[i].curve, width, x, y), x, y);
+        lab_line(figure, v[i].color, v[i].name, lab_smooth(n, v[i].curve, width, x, y), x, y);
     lab_floor(figure, "the first known, the others guessed", blind_loss(o->block_size));
     lab_figure_end(figure,
                    "Each model is asked for the number of its position in a text of random words. In theory the "
@@ -74,7 +74,7 @@ static void show_positions(mg_lab *lab, const nope_options *o, const nope_varian
     lab_figure *figure = lab_figure_begin(lab, "positions", "Loss by position",
                                           (lab_axes){.x = "position", .y = "loss (nats)", .y_from_zero = true});
     for (int i = 0; i < N_VARIANTS; i++)
-        lab_line(figure, v[i].colour, v[i].name, o->block_size, NULL, v[i].position_loss);
+        lab_line(figure, v[i].color, v[i].name, o->block_size, NULL, v[i].position_loss);
     lab_floor(figure, lab_format(lab, "ln %d", o->block_size - 1), log(o->block_size - 1));
     lab_figure_end(figure, "Position 0 holds a token that no other position holds, so anyone can name it. A model that "
                            "cannot tell the others apart pays the logarithm of their number at each.");

@@ -25,7 +25,7 @@ static inline int nope_word(int T, int word) {
 
 typedef struct nope_variant {
     const char *name;
-    lab_colour colour;
+    lab_color color;
     int lookahead;
     bool positions;
 
@@ -46,7 +46,7 @@ void nope_text(const mg_lab *lab, int T, uint64_t number, int *ids);
 /* ---- nope_order.c ---- */
 /* Shuffled tokens give the same predictions, shuffled: of the model without a mask, and not of the one with it. */
 void nope_check_order(mg_lab *lab, const nope_options *options, mg_gpt *masked, mg_gpt *blind);
-/* A text of one repeated word: how far apart neighbouring positions are, with another first token and without. */
+/* A text of one repeated word: how far apart neighboring positions are, with another first token and without. */
 mg_status nope_check_steps(mg_lab *lab, const nope_options *options, mg_gpt *masked, mg_error *error);
 
 #endif

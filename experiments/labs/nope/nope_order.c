@@ -112,8 +112,8 @@ static mg_status random_model(mg_lab *lab, const nope_options *o, mg_gpt **gpt, 
 }
 
 /* The exponent from position FROM on. */
-static double fit(lab_figure *figure, lab_colour colour, const char *label, const double *x, const double *step) {
-    return lab_fit_power(figure, colour, label, STEPS - FROM + 1, x + FROM - 1, step + FROM - 1);
+static double fit(lab_figure *figure, lab_color color, const char *label, const double *x, const double *step) {
+    return lab_fit_power(figure, color, label, STEPS - FROM + 1, x + FROM - 1, step + FROM - 1);
 }
 
 mg_status nope_check_steps(mg_lab *lab, const nope_options *o, mg_gpt *masked, mg_error *error) {

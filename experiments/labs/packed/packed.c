@@ -44,9 +44,9 @@ static int prefix_of(const mg_run_options *run) {
 }
 
 static void set_masks(lab_variant variant[N_MODELS], const mg_run_options *run) {
-    variant[CAUSAL] = (lab_variant){.name = "causal", .colour = LAB_MASKED};
-    variant[DOCUMENTS] = (lab_variant){.name = "documents", .colour = LAB_GREEN};
-    variant[PREFIX] = (lab_variant){.name = "prefix", .colour = LAB_UNMASKED};
+    variant[CAUSAL] = (lab_variant){.name = "causal", .color = LAB_MASKED};
+    variant[DOCUMENTS] = (lab_variant){.name = "documents", .color = LAB_GREEN};
+    variant[PREFIX] = (lab_variant){.name = "prefix", .color = LAB_UNMASKED};
     for (int i = 0; i < N_MODELS; i++) {
         variant[i].options = run->train;
         mg_gpt_config *model = &variant[i].options.model;
@@ -75,7 +75,7 @@ static void show_positions(mg_lab *lab, const lab_training *t, const mg_evaluati
         lab, "positions", "Validation loss by position in the window",
         (lab_axes){.x = "position", .y = "loss (nats per token)", .y_from_zero = true});
     for (int i = 0; i < N_MODELS; i++)
-        lab_line(figure, t->variant[i].colour, t->variant[i].name, (int)e[i].n_positions, NULL, e[i].position_loss);
+        lab_line(figure, t->variant[i].color, t->variant[i].name, (int)e[i].n_positions, NULL, e[i].position_loss);
     if (e[CAUSAL].position_floor)
         lab_line(figure, LAB_FLOOR, "best honest predictor", (int)e[CAUSAL].n_positions, NULL,
                  e[CAUSAL].position_floor);

@@ -199,7 +199,7 @@ static difference compare_losses(windows *w, mg_gpt *gpt, lab_place one, lab_pla
 static void show_differences(windows *w, const difference *packed, const difference *run_on, const difference *causal) {
     const difference *of[] = {causal, run_on, packed};
     const char *names[] = {"causal", "documents, positions that run on", "documents"};
-    const lab_colour colours[] = {LAB_MASKED, LAB_AMBER, LAB_GREEN};
+    const lab_color colors[] = {LAB_MASKED, LAB_AMBER, LAB_GREEN};
     int n = 0;
     while (n < w->T && packed->count[n] > 0) n++;
     lab_figure *figure = lab_figure_begin(
@@ -208,7 +208,7 @@ static void show_differences(windows *w, const difference *packed, const differe
     for (int i = 0; i < 3; i++) {
         double *mean = lab_numbers(w->lab, n);
         for (int t = 0; t < n; t++) mean[t] = of[i]->sum[t] / (double)of[i]->count[t];
-        lab_line(figure, colours[i], names[i], n, NULL, mean);
+        lab_line(figure, colors[i], names[i], n, NULL, mean);
     }
     lab_figure_end(figure, "Documents with positions that count from 0 must lie on 0. The causal model reads the "
                            "document before, and was trained to; positions that run on are not those that the model "

@@ -126,7 +126,7 @@ static mg_status read_widths(const char *list, int width, int *d_k, int *n, mg_e
 static const struct {
     const char *init; /* NULL: as the options say */
     double factor;    /* of c_attn's standard deviation, in units of 1/sqrt(C) */
-    lab_colour colour;
+    lab_color color;
 } models[N_PAIRED] = {
     [GPT2_SCALED] = {NULL, 0, LAB_GREEN},  [GPT2_UNSCALED] = {NULL, 0, LAB_PURPLE},
     [ONE_SCALED] = {"1/√C", 1, LAB_SKY},   [ONE_UNSCALED] = {"1/√C", 1, LAB_AMBER},
@@ -145,7 +145,7 @@ static void set_up(mg_lab *lab, const saturation_study *s, lab_variant *variant)
         int like = swept ? TWO_SCALED : i, d_k = swept ? s->d_k[(i - N_PAIRED) / 2] : 0;
         const char *which = swept ? lab_format(lab, "d_k %d", d_k) : saturation_init(lab, usual, i);
         variant[i] = (lab_variant){.name = lab_format(lab, "%s, %s", which, scaled ? "scaled" : "unscaled"),
-                                   .colour = models[like].colour,
+                                   .color = models[like].color,
                                    .options = s->run.train};
         mg_gpt_config *model = &variant[i].options.model;
         if (models[like].factor > 0) model->attn_init_std = models[like].factor / sqrt((double)model->n_embd);

@@ -11,7 +11,7 @@ static void show_losses(mg_lab *lab, const lab_training *t) {
                                           "Validation loss, queries and keys of unit variance at the start",
                                           (lab_axes){.x = "step", .y = "loss (nats per token)"});
     for (int i = ONE_SCALED; i < N_PAIRED; i++)
-        lab_line(figure, t->variant[i].colour, t->variant[i].name, t->n_evaluations - 1, t->evaluation_step + 1,
+        lab_line(figure, t->variant[i].color, t->variant[i].name, t->n_evaluations - 1, t->evaluation_step + 1,
                  t->variant[i].validation + 1);
     lab_figure_end(figure, "Initial weights of c_attn have standard deviation 1/√C or 2/√C, so that scores have a "
                            "variance of 1 (or 16) if divided by √d_k, and d_k times as much if not. Does the loss "
@@ -19,7 +19,7 @@ static void show_losses(mg_lab *lab, const lab_training *t) {
     figure = lab_figure_begin(lab, "loss-gpt2", "Validation loss, small initial weights",
                               (lab_axes){.x = "step", .y = "loss (nats per token)"});
     for (int i = GPT2_SCALED; i <= GPT2_UNSCALED; i++)
-        lab_line(figure, t->variant[i].colour, t->variant[i].name, t->n_evaluations - 1, t->evaluation_step + 1,
+        lab_line(figure, t->variant[i].color, t->variant[i].name, t->n_evaluations - 1, t->evaluation_step + 1,
                  t->variant[i].validation + 1);
     lab_figure_end(figure,
                    "Weights of 0.02, which are GPT-2's, are so small that scores are near 0 with or without the "
@@ -34,7 +34,7 @@ static void show_entropy(mg_lab *lab, const lab_training *t, const saturation_pr
         (lab_axes){.x = "step", .y = "entropy / ln(visible keys)", .y_low = 0, .y_high = 1});
     for (int i = ONE_SCALED; i < N_PAIRED; i++) {
         for (int e = 0; e < t->n_evaluations; e++) y[e] = saturation_at(p, i, e, 0)->entropy;
-        lab_line(figure, t->variant[i].colour, t->variant[i].name, t->n_evaluations, t->evaluation_step, y);
+        lab_line(figure, t->variant[i].color, t->variant[i].name, t->n_evaluations, t->evaluation_step, y);
     }
     lab_figure_end(figure, "1 is a row that looks at all keys alike, 0 one that looks at one key. In a saturated row "
                            "hardly any gradient opens it again: how long do the lines that start low stay low?");
@@ -43,7 +43,7 @@ static void show_entropy(mg_lab *lab, const lab_training *t, const saturation_pr
 static void show_gradients(mg_lab *lab, const mg_gpt_config *model, const saturation_probes *p) {
     static const struct {
         int scaled; /* the unscaled one follows it */
-        lab_colour colour;
+        lab_color color;
     } pairs[] = {{GPT2_SCALED, LAB_SKY}, {ONE_SCALED, LAB_AMBER}, {TWO_SCALED, LAB_PURPLE}};
     enum { N_PAIRS = sizeof pairs / sizeof *pairs };
     static const char *const of_what[] = {"scores", "W_q", "W_k", "W_v"};
@@ -63,7 +63,7 @@ static void show_gradients(mg_lab *lab, const mg_gpt_config *model, const satura
             y[4 * layer + 2] = without->w_k / with->w_k;
             y[4 * layer + 3] = without->w_v / with->w_v;
         }
-        lab_bars(figure, pairs[i].colour, lab_format(lab, "init %s", saturation_init(lab, model, pairs[i].scaled)),
+        lab_bars(figure, pairs[i].color, lab_format(lab, "init %s", saturation_init(lab, model, pairs[i].scaled)),
                  n_places, places, y);
     }
     lab_floor(figure, "no difference", 1);

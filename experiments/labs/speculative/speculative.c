@@ -92,7 +92,7 @@ const lab_options lab_speculative_options = {tables, sizeof(speculative_options)
 
 static void tell(mg_lab *lab, const lab_variant variant[N_MODELS], const mg_run_options *run, const mg_corpus *corpus) {
     lab_hypothesis(lab,
-                   "With the causal mask, one pass over γ drafted tokens gives the same judgements as γ passes, one "
+                   "With the causal mask, one pass over γ drafted tokens gives the same judgments as γ passes, one "
                    "token after the other.");
     lab_hypothesis(lab, "Without the mask it does not: each position reads the drafted token that it should judge, and "
                         "approves of nearly all of them.");
@@ -143,7 +143,7 @@ static mg_status measure(mg_lab *lab, lab_training *training, const mg_run_optio
                             .target = mg_trainer_model(training->variant[TARGET].trainer),
                             .draft = mg_trainer_model(training->variant[DRAFT].trainer),
                             .open = mg_trainer_model(training->variant[OPEN].trainer),
-                            .open_loss = lab_labelled_loss(&e),
+                            .open_loss = lab_labeled_loss(&e),
                             .n_ids = mg_tokenizer_size(corpus->tokenizer),
                             .start = mg_tokenizer_start_id(corpus->tokenizer),
                             .block_size = run->train.model.block_size};
@@ -156,9 +156,9 @@ static mg_status measure(mg_lab *lab, lab_training *training, const mg_run_optio
 
 static void choose_models(const speculative_options *o, lab_variant variant[N_MODELS]) {
     static const char *const names[N_MODELS] = {"target", "draft", "unmasked"};
-    static const lab_colour colours[N_MODELS] = {LAB_MASKED, LAB_SKY, LAB_UNMASKED};
+    static const lab_color colors[N_MODELS] = {LAB_MASKED, LAB_SKY, LAB_UNMASKED};
     for (int i = 0; i < N_MODELS; i++)
-        variant[i] = (lab_variant){.name = names[i], .colour = colours[i], .options = o->run.train};
+        variant[i] = (lab_variant){.name = names[i], .color = colors[i], .options = o->run.train};
     mg_gpt_config *draft = &variant[DRAFT].options.model, *open = &variant[OPEN].options.model;
     draft->n_layer = o->draft_layers;
     draft->n_head = o->draft_heads;

@@ -18,7 +18,7 @@ enum { ONE_PASS, STEPS, N_WAYS };
 
 typedef struct tally {
     long judged, stays[N_WAYS];
-    long otherwise;         /* judgements that come out differently, of the same random number */
+    long otherwise;         /* judgments that come out differently, of the same random number */
     double largest;         /* difference of the probability to stay */
     double expected, draws; /* Σ over judged tokens of Σ min(p, q), step by step, and of its variance */
 } tally;
@@ -94,7 +94,7 @@ static double share(const tally *t, int way) {
 static void show(mg_lab *lab, tally tallies[N_DRAFTS][N_JUDGES]) {
     static const char *const judges[N_JUDGES] = {"masked", "unmasked"};
     static const char *const drafts[N_DRAFTS] = {"drafted", "random"};
-    lab_table *table = lab_table_begin(lab, "judgements", "The same tokens, judged in one pass and step by step",
+    lab_table *table = lab_table_begin(lab, "judgments", "The same tokens, judged in one pass and step by step",
                                        "judge\ttokens\tnumber\tone pass\tsteps\totherwise\tdifference");
     for (int i = 0; i < N_JUDGES; i++)
         for (int kind = 0; kind < N_DRAFTS; kind++) {
@@ -102,7 +102,7 @@ static void show(mg_lab *lab, tally tallies[N_DRAFTS][N_JUDGES]) {
             lab_table_row(table, "%s\t%s\t%ld\t%.3f\t%.3f\t%ld\t%.2g", judges[i], drafts[kind], t->judged,
                           share(t, ONE_PASS), share(t, STEPS), t->otherwise, t->largest);
         }
-    lab_table_end(table, "One pass, steps: the share of the tokens that stays. Otherwise: judgements that come out "
+    lab_table_end(table, "One pass, steps: the share of the tokens that stays. Otherwise: judgments that come out "
                          "differently for the same random number. Difference: the largest of a token's probability to "
                          "stay.");
     static const char *const places[] = {"drafted, one pass", "drafted, steps", "random, one pass", "random, steps"};
@@ -131,7 +131,7 @@ static void check(mg_lab *lab, const speculative_models *m, tally tallies[N_DRAF
         double observed, least;
     } open[] = {
         {"unmasked: share of drafted tokens that stay in one pass", share(drafted, ONE_PASS), 1 - MOST_REFUSED},
-        {"unmasked: share of judgements that come out otherwise in steps",
+        {"unmasked: share of judgments that come out otherwise in steps",
          (double)drafted->otherwise / (double)drafted->judged, 0.25},
         {"random words that stay in one pass: unmasked minus masked",
          share(nonsense, ONE_PASS) - share(random, ONE_PASS), 0.1},

@@ -194,10 +194,10 @@ static void names_become_files(void **state) {
     remove_lab(lab);
 }
 
-static void colours_keep_their_order(void **state) {
+static void colors_keep_their_order(void **state) {
     (void)state;
     unsigned before = 0;
-    for (int i = 0; i <= 20; i++) { /* viridis grows lighter all the way: it survives grey print */
+    for (int i = 0; i <= 20; i++) { /* viridis grows lighter all the way: it survives gray print */
         unsigned rgb = lab_heat_rgb(i / 20.0);
         unsigned light = 299 * (rgb >> 16) + 587 * ((rgb >> 8) & 255) + 114 * (rgb & 255);
         assert_true(light > before);
@@ -219,7 +219,7 @@ int main(void) {
         cmocka_unit_test(a_log_axis_is_marked_at_its_own_places),
         cmocka_unit_test(what_lies_together_is_told_apart),
         cmocka_unit_test(names_become_files),
-        cmocka_unit_test(colours_keep_their_order),
+        cmocka_unit_test(colors_keep_their_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
