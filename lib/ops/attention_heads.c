@@ -39,11 +39,16 @@ static head head_of(const job *j, ptrdiff_t index) {
     return a;
 }
 
-/* The keys that a query sees, counted from the first that is at hand. */
-static mg_interval visible(const job *j, const head *a, ptrdiff_t query) {
+__attribute__((noinline)) static mg_interval visible_if_ragged(const job *j, const head *a, ptrdiff_t query) {
     mg_interval keys = mg_visible(a->mask, j->first + query, j->first_key + j->keys);
     if (a->sequence) keys = mg_intersection(keys, a->sequence[query]);
     return (mg_interval){keys.first - j->first_key, keys.end - j->first_key};
+}
+
+/* The keys that a query sees, counted from the first that is at hand. The common case is inlined, its kind known. */
+MG_INLINE mg_interval visible(const job *j, const head *a, ptrdiff_t query) {
+    if (!a->is_stairs) return visible_if_ragged(j, a, query);
+    return mg_visible(mg_lookahead(a->mask.n), j->first + query, j->keys);
 }
 
 /* A head's width, rounded up to whole vectors. */
@@ -122,6 +127,18 @@ static void copy_rows(const job *j, ptrdiff_t n, const mg_real *from, ptrdiff_t 
     }
 }
 
+/* mg_ragged_rows, for a group or for one. Not inlined: beside it, the loops for stairs would be slower. */
+__attribute__((noinline)) static void ragged_rows(int R, const mg_interval *interval, ptrdiff_t width,
+                                                  const mg_real *weights, ptrdiff_t across, ptrdiff_t along, rows from,
+                                                  const mg_real *factor, bool add, mg_real *out, ptrdiff_t out_stride) {
+    if (R == MG_GROUP)
+        mg_ragged_rows(MG_GROUP, interval, width, weights, across, along, from.data, from.stride, factor, add, out,
+                       out_stride);
+    else
+        mg_ragged_rows(1, interval, width, weights, across, along, from.data, from.stride, factor, add, out,
+                       out_stride);
+}
+
 /* out = factor · weights · values for R queries that see these keys, in `width` columns. */
 MG_INLINE void mix(const int R, const job *j, const head *a, const mg_interval *keys, const mg_real *weights,
                    ptrdiff_t width, rows values, const mg_real *factor, mg_real *out) {
@@ -129,8 +146,7 @@ MG_INLINE void mix(const int R, const job *j, const head *a, const mg_interval *
         mg_weighted_rows(R, keys[0].end, (int)(keys[R - 1].end - keys[0].end), width, weights, row_stride(j), 1,
                          values.data, values.stride, factor, false, out, padded(j));
     else
-        mg_ragged_rows(R, keys, width, weights, row_stride(j), 1, values.data, values.stride, factor, false, out,
-                       padded(j));
+        ragged_rows(R, keys, width, weights, row_stride(j), 1, values, factor, false, out, padded(j));
 }
 
 /* Scores become weights, and weights the output. */
@@ -267,8 +283,40 @@ MG_INLINE void backward_queries(const int R, const job *j, const head *a, const 
     mix(R, j, a, keys, w->ds + at * row_stride(j), padded(j), (rows){w->k, padded(j)}, NULL, w->dq + at * padded(j));
 }
 
-/* The queries of the tile, counted from its beginning, that see key k. Those that see the key before it are where to
- * begin: neither end goes back from one key to the next. */
+/* On stairs, the first query of the tile, counted from its beginning, that sees key k; all later ones do. */
+static ptrdiff_t first_to_see(const job *j, const head *a, mg_range tile, ptrdiff_t k) {
+    ptrdiff_t i = k - j->first - a->mask.n - tile.begin; /* mg_visible(i) ends after k, solved for i */
+    if (a->mask.n >= j->keys || i < 0) return 0;
+    return i < tile.end - tile.begin ? i : tile.end - tile.begin;
+}
+
+/* to[k] += Σ_i weights[i][k] · from[i] for R keys, over the queries that see them: from the last query and the last key
+ * backwards, for the keys before it are seen by one query more each. `all` see the last key, `stairs` more the first.
+ */
+MG_INLINE void collect(const int R, const job *j, ptrdiff_t n, ptrdiff_t k, ptrdiff_t all, ptrdiff_t stairs,
+                       const mg_real *weights, const mg_real *from, mg_real *to) {
+    ptrdiff_t last = n - 1, last_key = k + R - 1;
+    mg_weighted_rows(R, n - all, (int)stairs, padded(j), weights + last * row_stride(j) + last_key, -1, -row_stride(j),
+                     from + last * padded(j), -padded(j), NULL, true, to + last_key * padded(j), -padded(j));
+}
+
+/* The gradients of R keys and values from a tile of queries. */
+MG_INLINE void collect_keys(const int R, const job *j, const head *a, const backward_space *w, mg_range tile,
+                            ptrdiff_t k) {
+    ptrdiff_t n = tile.end - tile.begin, all = first_to_see(j, a, tile, k + R - 1);
+    ptrdiff_t stairs = all - first_to_see(j, a, tile, k);
+    collect(R, j, n, k, all, stairs, w->p, w->dout, w->dv);
+    collect(R, j, n, k, all, stairs, w->ds, w->q, w->dk);
+}
+
+static void collect_stairs(const job *j, const head *a, const backward_space *w, mg_range tile) {
+    ptrdiff_t k = 0, end = visible(j, a, tile.end - 1).end;
+    for (; k + MG_GROUP <= end; k += MG_GROUP) collect_keys(MG_GROUP, j, a, w, tile, k);
+    for (; k < end; k++) collect_keys(1, j, a, w, tile, k);
+}
+
+/* The queries of the tile that see key k. Those that see the key before it are where to begin: neither end goes back
+ * from one key to the next. */
 static mg_interval seen_by(const job *j, const head *a, mg_range tile, ptrdiff_t k, mg_interval before) {
     ptrdiff_t n = tile.end - tile.begin;
     while (before.first < n && visible(j, a, tile.begin + before.first).end <= k) before.first++;
@@ -276,29 +324,19 @@ static mg_interval seen_by(const job *j, const head *a, mg_range tile, ptrdiff_t
     return before;
 }
 
-/* to[k] += Σ_i weights[i][k] · from[i] for R keys, over the queries that see them. On stairs from the last query and
- * the last key backwards, for the keys before it are seen by one query more each. */
-MG_INLINE void collect(const int R, const job *j, const head *a, mg_range tile, ptrdiff_t k, const mg_interval *queries,
-                       const mg_real *weights, const mg_real *from, mg_real *to) {
-    if (a->is_stairs) {
-        ptrdiff_t last = tile.end - tile.begin - 1, last_key = k + R - 1, all = queries[R - 1].first;
-        mg_weighted_rows(R, last + 1 - all, (int)(all - queries[0].first), padded(j),
-                         weights + last * row_stride(j) + last_key, -1, -row_stride(j), from + last * padded(j),
-                         -padded(j), NULL, true, to + last_key * padded(j), -padded(j));
-    } else {
-        mg_ragged_rows(R, queries, padded(j), weights + k, 1, row_stride(j), from, padded(j), NULL, true,
-                       to + k * padded(j), padded(j));
+static void collect_ragged(const job *j, const head *a, const backward_space *w, mg_range tile) {
+    ptrdiff_t end = visible(j, a, tile.end - 1).end;
+    mg_interval queries[MG_GROUP], before = {0, 0};
+    rows dout = {w->dout, padded(j)}, q = {w->q, padded(j)};
+    int R = MG_GROUP;
+    for (ptrdiff_t k = visible(j, a, tile.begin).first; k < end; k += R) {
+        if (k + R > end) R = 1;
+        for (int r = 0; r < R; r++) before = queries[r] = seen_by(j, a, tile, k + r, before);
+        ragged_rows(R, queries, padded(j), w->p + k, 1, row_stride(j), dout, NULL, true, w->dv + k * padded(j),
+                    padded(j));
+        ragged_rows(R, queries, padded(j), w->ds + k, 1, row_stride(j), q, NULL, true, w->dk + k * padded(j),
+                    padded(j));
     }
-}
-
-/* The gradients of R keys and values from a tile of queries. Returns the queries that see the last of the keys. */
-MG_INLINE mg_interval collect_keys(const int R, const job *j, const head *a, const backward_space *w, mg_range tile,
-                                   ptrdiff_t k, mg_interval before) {
-    mg_interval queries[MG_GROUP];
-    for (int r = 0; r < R; r++) before = queries[r] = seen_by(j, a, tile, k + r, before);
-    collect(R, j, a, tile, k, queries, w->p, w->dout, w->dv);
-    collect(R, j, a, tile, k, queries, w->ds, w->q, w->dk);
-    return before;
 }
 
 /* rows of dqkv = or += rows of `from`, as dqkv_beta says. */
@@ -313,17 +351,17 @@ static void put_rows(const job *j, ptrdiff_t n, const mg_real *from, mg_real *to
 
 static void backward_queries_of_tile(const job *j, const head *a, const backward_space *w, mg_range tile,
                                      const mg_real *out) {
-    ptrdiff_t n = tile.end - tile.begin, i = 0, k = visible(j, a, tile.begin).first;
-    ptrdiff_t end = visible(j, a, tile.end - 1).end;
-    mg_interval queries = {0, 0};
+    ptrdiff_t n = tile.end - tile.begin, i = 0;
     for (ptrdiff_t r = 0; r < n; r++)
         w->D[r] = mg_dot(j->width, w->dout + r * padded(j), out + (tile.begin + r) * j->C);
     score(j, a, tile, (rows){w->q, padded(j)}, w->keys, j->o.scale, w->p);
     score(j, a, tile, (rows){w->dout, padded(j)}, w->values, 1, w->ds);
     for (; i + MG_GROUP <= n; i += MG_GROUP) backward_queries(MG_GROUP, j, a, w, tile.begin + i, i);
     for (; i < n; i++) backward_queries(1, j, a, w, tile.begin + i, i);
-    for (; k + MG_GROUP <= end; k += MG_GROUP) queries = collect_keys(MG_GROUP, j, a, w, tile, k, queries);
-    for (; k < end; k++) queries = collect_keys(1, j, a, w, tile, k, queries);
+    if (a->is_stairs)
+        collect_stairs(j, a, w, tile);
+    else
+        collect_ragged(j, a, w, tile);
 }
 
 /* What a tile of queries reads from main memory. */
