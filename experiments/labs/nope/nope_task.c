@@ -17,6 +17,7 @@ mg_gpt_config nope_config(const nope_options *o, int lookahead, bool positions) 
     c.vocab_size = o->block_size + 1 + NOPE_WORDS;
     c.mask = mg_lookahead(lookahead);
     c.no_positions = !positions;
+    mg_gpt_config_fill(&c);
     return c;
 }
 
