@@ -44,7 +44,7 @@ static void format_ahead(int value, char *text, size_t size) {
         snprintf(text, size, "%d", value);
 }
 
-/* "window:64" and its like: what stands before the number, and the smallest that it can be. */
+/* "window:64" and its like: what is before the number, and the smallest that it can be. */
 static const struct {
     const char *name;
     mg_mask_kind kind;
@@ -55,7 +55,7 @@ enum { N_COUNTED = sizeof counted / sizeof *counted };
 static mg_status parse_counted(const char *text, mg_mask *mask, mg_error *error) {
     for (int i = 0; i < N_COUNTED; i++) {
         size_t length = strlen(counted[i].name);
-        int n;
+        int n = 0;
         if (strncmp(text, counted[i].name, length) != 0) continue;
         mg_status status = parse_ahead(text + length, &n, NULL);
         if (status != MG_OK || n < counted[i].least || n == MG_LOOKAHEAD_ALL)
@@ -93,7 +93,7 @@ static void format_mask(const mg_gpt_config *config, char *text, size_t size) {
 
 /* A number of positions or "all"; and, for run.json, what only --mask can say. */
 static mg_status parse_lookahead(const char *text, mg_gpt_config *config, mg_error *error) {
-    int n;
+    int n = 0;
     bool is_said_by_mask = strchr(text, ':') || strcmp(text, "documents") == 0;
     if (is_said_by_mask && mg_mask_parse(text, config, NULL) == MG_OK) return MG_OK;
     mg_status status = parse_ahead(text, &n, error);
