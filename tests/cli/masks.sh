@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Every mask that --mask takes: train, resume, generate with a cache and without, evaluate; and what is refused.
+set -u
+maskgrad=$1 source=$2
+. "$source/tests/tools/lab.bash"
+
+tiny=(--data "$source/datasets/data/frases.csv" --grammar-size 5000 --n-layer 2 --n-head 2 --n-embd 16 --block-size 12
+    --batch-size 4 --eval-interval 6 --eval-iters 2 --warmup-iters 3 --lr 1e-2 --threads 2)
+
+refuses() { # PART COMMAND...
+    local part=$1
+    shift
+    "$maskgrad" "$@" >log 2>&1 && fail "$* is not refused"
+    tr '\n' ' ' <log | tr -s ' ' | grep -qF -- "$part" || fail "$*: $(cat log) does not say '$part'"
+}
+
+for mask in window:1 window:5 window:99 prefix:0 prefix:4 block:5 documents documents:run-on; do
+    run=("${tiny[@]}" --mask $mask --lr-decay-iters 12)
+    "$maskgrad" train "${run[@]}" --max-iters 12 --out-dir whole >log 2>&1 || fail "$mask: $(tail -n 1 log)"
+    "$maskgrad" train "${run[@]}" --max-iters 6 --out-dir parts >log 2>&1 || fail "$mask: $(tail -n 1 log)"
+    refuses "--mask is 'block:7', but" train --resume --out-dir parts --mask block:7
+    "$maskgrad" train --resume --out-dir parts --max-iters 12 >log 2>&1 || fail "$mask: $(tail -n 1 log)"
+    cmp -s whole/checkpoint.h5 parts/checkpoint.h5 || fail "$mask: the resumed run is another one"
+    "$maskgrad" evaluate whole --data "$source/datasets/data/frases.csv" --grammar-size 5000 --eval-iters 1 --threads 2 \
+        --mask $mask >asked 2>log || fail "$mask: $(cat log)"
+    "$maskgrad" evaluate whole --data "$source/datasets/data/frases.csv" --grammar-size 5000 --eval-iters 1 --threads 2 \
+        >own 2>log || fail "$mask: $(cat log)"
+    cmp -s asked own || fail "$mask: evaluated with its own mask, and with the same one asked for"
+    case $mask in
+    prefix:4 | block:5)
+        refuses "--kv-cache cannot be used" generate whole --kv-cache --max-new-tokens 1
+        ;;
+    *)
+        "$maskgrad" generate whole --kv-cache --max-new-tokens 40 --temperature 0 >cached 2>log || fail "$mask: $(cat log)"
+        "$maskgrad" generate whole --no-kv-cache --max-new-tokens 40 --temperature 0 >uncached 2>log ||
+            fail "$mask: $(cat log)"
+        cmp -s cached uncached || fail "$mask: cached $(cat cached), uncached $(cat uncached)"
+        ;;
+    esac
+    rm -rf whole parts
+done
+
+refuses "contradict each other" train "${tiny[@]}" --lookahead 1 --mask window:4
+refuses "--mask takes window:N with N from 1" train "${tiny[@]}" --mask window:0
+printf 'one line of text, and no other' >one.txt
+refuses "is one document" train "${tiny[@]}" --data one.txt --block-size 2 --mask documents
+printf 't\n"a\nb"\nccc\nddddddddddddddd\n' >inside.csv
+refuses "newline inside its texts" train "${tiny[@]}" --data inside.csv --column t --block-size 2 --mask documents
+"$maskgrad" bench --n-layer 1 --n-embd 16 --n-head 2 --steps 2 --mask documents --threads 2 >log || fail "bench: $(cat log)"
