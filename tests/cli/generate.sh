@@ -183,7 +183,7 @@ grep -qE '^7,[0-9.]+,$' out || fail "no floor for a text"
 status 2 "$program" evaluate causal
 says --data
 status 2 "$program" evaluate causal --data "$data" --mask some
-says "own, causal, none or both"
+says "own, both, or a mask"
 status 2 "$program" evaluate causal --data "$data" --split test
 says "train or val, not 'test'"
 cp -r causal 'a "run", copied'
