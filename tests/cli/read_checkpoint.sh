@@ -18,7 +18,9 @@ import json, re, sys
 lines = open(sys.argv[1], encoding="utf-8").read().splitlines()
 ours = json.load(open(sys.argv[2], encoding="utf-8"))
 config = dict(line.split(" = ") for line in lines if " = " in line)
-assert ours["config"].pop("positions") is True  # no attribute of version 1
+of_version_2 = {"positions": True, "mask_kind": 0, "documents": False, "document_end": 0, "positions_run_on": False}
+for name, value in of_version_2.items():  # no attributes of version 1, and read as what they were then
+    assert ours["config"].pop(name) == value, name
 assert config.keys() == ours["config"].keys(), config
 for name, value in config.items():
     assert float(value) == float(ours["config"][name]), (name, value)
