@@ -43,13 +43,7 @@ static void set_quick(void *own) {
     o->train.max_iters = o->train.max_iters * 3 / 4;
 }
 
-static const mg_settings tables[] = {{mg_data_settings, 0},
-                                     MG_SETTINGS_OF_TRAIN(mg_model_settings),
-                                     MG_SETTINGS_OF_TRAIN(mg_training_settings),
-                                     {mg_measuring_settings, 0},
-                                     {mg_machine_settings, 0},
-                                     {NULL, 0}};
-const lab_options lab_dial_options = {tables, sizeof(mg_run_options), set_defaults, set_quick};
+const lab_options lab_dial_options = {lab_measured_training_tables, sizeof(mg_run_options), set_defaults, set_quick};
 
 static void turn(lab_variant variant[N_MODELS], const mg_train_options *options) {
     static const lab_color colors[N_MODELS] = {LAB_MASKED, LAB_SKY, LAB_GREEN, LAB_AMBER, LAB_UNMASKED, LAB_PURPLE};

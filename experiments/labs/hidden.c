@@ -42,21 +42,14 @@ static void set_quick(void *own) {
     o->train.max_iters = 1500;
 }
 
-static const mg_settings tables[] = {{mg_data_settings, 0},
-                                     MG_SETTINGS_OF_TRAIN(mg_model_settings),
-                                     MG_SETTINGS_OF_TRAIN(mg_training_settings),
-                                     {mg_machine_settings, 0},
-                                     {NULL, 0}};
-const lab_options lab_hidden_options = {tables, sizeof(mg_run_options), set_defaults, set_quick};
+const lab_options lab_hidden_options = {lab_training_tables, sizeof(mg_run_options), set_defaults, set_quick};
 
-/* ---- The task: one token of each window is hidden, and only it is asked for
- * ---- */
+/* ---- The task: one token of each window is hidden, and only it is asked for ---- */
 
 typedef struct task {
     const mg_corpus *corpus;
     const mg_train_options *options;
-    int T, hidden_id; /* the id that stands for a hidden token: one more than the
-                         vocabulary has */
+    int T, hidden_id; /* what replaces a hidden token: one id more than the vocabulary has */
 } task;
 
 /* (B,T) each. targets: -1 but where a token is hidden; shown: the same windows

@@ -7,6 +7,18 @@
 #include <string.h>
 #include <unistd.h>
 
+const mg_settings lab_training_tables[] = {{mg_data_settings, 0},
+                                           MG_SETTINGS_OF_TRAIN(mg_model_settings),
+                                           MG_SETTINGS_OF_TRAIN(mg_training_settings),
+                                           {mg_machine_settings, 0},
+                                           {NULL, 0}};
+const mg_settings lab_measured_training_tables[] = {{mg_data_settings, 0},
+                                                    MG_SETTINGS_OF_TRAIN(mg_model_settings),
+                                                    MG_SETTINGS_OF_TRAIN(mg_training_settings),
+                                                    {mg_measuring_settings, 0},
+                                                    {mg_machine_settings, 0},
+                                                    {NULL, 0}};
+
 const char *lab_shipped_data(mg_lab *lab, const char *name) {
     return lab_format(lab, "%s/%s", lab_asked(lab)->data_folder, name);
 }

@@ -6,6 +6,10 @@
 #include "options.h"
 #include "trainer.h"
 
+/* The flags of the labs that train: the data, the model, the training and the threads; and, measured, how often and on
+ * how much the models are evaluated. About mg_run_options. */
+extern const mg_settings lab_training_tables[], lab_measured_training_tables[];
+
 /* A shipped data set ("frases.csv"), wherever the program is started from. */
 const char *lab_shipped_data(mg_lab *lab, const char *name);
 /* options->data.path NULL takes the shipped grammar frases.csv. Warnings of the corpus go to stderr and into a note. */

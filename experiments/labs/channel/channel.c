@@ -35,12 +35,7 @@ static void set_quick(void *own) {
     o->train.max_iters = 800;
 }
 
-static const mg_settings tables[] = {{mg_data_settings, 0},
-                                     MG_SETTINGS_OF_TRAIN(mg_model_settings),
-                                     MG_SETTINGS_OF_TRAIN(mg_training_settings),
-                                     {mg_machine_settings, 0},
-                                     {NULL, 0}};
-const lab_options lab_channel_options = {tables, sizeof(mg_run_options), set_defaults, set_quick};
+const lab_options lab_channel_options = {lab_training_tables, sizeof(mg_run_options), set_defaults, set_quick};
 
 /* ---- Theory ---- */
 

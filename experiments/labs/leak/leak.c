@@ -33,13 +33,7 @@ static void set_quick(void *own) {
     o->train.schedule.lr = fmax(o->train.schedule.lr, 3e-3); /* gets there in half the steps, if less closely */
 }
 
-static const mg_settings tables[] = {{mg_data_settings, 0},
-                                     MG_SETTINGS_OF_TRAIN(mg_model_settings),
-                                     MG_SETTINGS_OF_TRAIN(mg_training_settings),
-                                     {mg_measuring_settings, 0},
-                                     {mg_machine_settings, 0},
-                                     {NULL, 0}};
-const lab_options lab_leak_options = {tables, sizeof(mg_run_options), set_defaults, set_quick};
+const lab_options lab_leak_options = {lab_measured_training_tables, sizeof(mg_run_options), set_defaults, set_quick};
 
 /* ---- The truth about the source ---- */
 

@@ -31,13 +31,7 @@ static void set_quick(void *own) {
     o->train.max_iters /= 2;
 }
 
-static const mg_settings tables[] = {{mg_data_settings, 0},
-                                     MG_SETTINGS_OF_TRAIN(mg_model_settings),
-                                     MG_SETTINGS_OF_TRAIN(mg_training_settings),
-                                     {mg_measuring_settings, 0},
-                                     {mg_machine_settings, 0},
-                                     {NULL, 0}};
-const lab_options lab_packed_options = {tables, sizeof(mg_run_options), set_defaults, set_quick};
+const lab_options lab_packed_options = {lab_measured_training_tables, sizeof(mg_run_options), set_defaults, set_quick};
 
 static int prefix_of(const mg_run_options *run) {
     return run->train.model.block_size / 2;
