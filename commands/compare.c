@@ -146,7 +146,7 @@ static void print_outcome(const outcome_table *table, const mg_run_record *recor
     if (table->bits) print_number("%.4f", bits, !isnan(bits), 9);
     putchar('\n');
     if (record->log.gap >= 0) printf("  its log has no rows before step %" PRId64 "\n", record->log.gap);
-    if (record->log.torn) puts("  its log ends within a row, which is left out");
+    if (record->log.torn) puts("  its log ends in the middle of a row; that row is left out");
 }
 
 static void print_outcomes(const mg_run_record *records, int n, int width) {

@@ -267,7 +267,7 @@ static mg_status split(mg_corpus *corpus, const mg_data_options *options, mg_err
         return mg_error_set(error, MG_ERR_FORMAT, "%s is too short: it has %s, and an input and its target are 2",
                             options->path, mg_count(corpus->n, "token").text);
     ptrdiff_t kept = (ptrdiff_t)((double)corpus->n * options->validation);
-    if (kept == 0 && options->validation > 0) kept = 1; /* too few for a window, and never silently none */
+    if (kept == 0 && options->validation > 0) kept = 1; /* too few for a window: mg_corpus_check refuses it */
     corpus->n_train = corpus->n - kept;
     return MG_OK;
 }
@@ -350,7 +350,7 @@ mg_status mg_corpus_document_end(const mg_corpus *corpus, int *id, mg_error *err
     if (corpus->grammar) {
         if (mg_grammar_sentence_end(corpus->grammar, id, &inner) == MG_OK) return MG_OK;
         return mg_error_set(error, MG_ERR_INPUT,
-                            "%s: %s; for documents, one word must end every sentence and stand nowhere else",
+                            "%s: %s; for documents, one word must end every sentence and occur nowhere else",
                             corpus->name, inner.message);
     }
     *id = mg_tokenizer_newline(corpus->tokenizer);

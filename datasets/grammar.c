@@ -301,7 +301,7 @@ mg_status mg_grammar_sentence_end(const mg_grammar *g, int *word, mg_error *erro
         int ends = g->arc[i].word;
         if (g->arc[i].next != 0 || ends == *word) continue;
         if (!g->closes[ends])
-            return mg_error_set(error, MG_ERR_INPUT, "%s ends some sentences and stands inside others",
+            return mg_error_set(error, MG_ERR_INPUT, "%s ends some sentences and occurs inside others",
                                 quoted(g, ends).text);
         if (*word >= 0)
             return mg_error_set(error, MG_ERR_INPUT, "a sentence can end with %s and with %s", quoted(g, *word).text,

@@ -22,7 +22,7 @@ int mg_grammar_words(const mg_grammar *grammar);
 const char *mg_grammar_word(const mg_grammar *grammar, int id); /* words are numbered in order of appearance */
 /* The fewest words from the start to its next visit, at least 1. */
 int mg_grammar_shortest_sentence(const mg_grammar *grammar);
-/* The word that ends every sentence and stands nowhere else; MG_ERR_INPUT if there is none, with two words at fault. */
+/* The word that ends every sentence and occurs nowhere else; MG_ERR_INPUT if there is none, with two words at fault. */
 mg_status mg_grammar_sentence_end(const mg_grammar *grammar, int *word, mg_error *error);
 /* n words of an endless walk from the start state; word i is a function of (seed, words before it). */
 void mg_grammar_sample(const mg_grammar *grammar, uint64_t seed, int *ids, ptrdiff_t n);
@@ -51,7 +51,7 @@ typedef struct mg_grammar_score {
  * left. An unfinished last sentence counts only if it is already impossible. An id that is not a word counts as an
  * impossible word. */
 void mg_grammar_judge(const mg_grammar *grammar, const int *ids, ptrdiff_t n, bool from_start, mg_grammar_score *score);
-/* p[word], for every word: the probability that it stands at position `at` of a window of T words, given all the others
+/* p[word], for every word: the probability that it is at position `at` of a window of T words, given all the others
  * (ids[at] is not looked at), by the forward-backward algorithm from the stationary distribution. T = at + 1: given
  * those before it. All 0 if no text of the grammar has the other words. */
 void mg_grammar_hidden_word(const mg_grammar *grammar, const int *ids, ptrdiff_t T, ptrdiff_t at, double *p);

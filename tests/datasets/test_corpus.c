@@ -188,7 +188,7 @@ static void a_document_ends_with_one_token(void **state) {
     assert_document_end(grammar, "state,word,next,weight\nS,a,A,1\nA,!,S,1\nA,.,S,1\n", NULL,
                         "a sentence can end with '!' and with '.'");
     assert_document_end(grammar, "state,word,next,weight\nS,a,A,1\nA,a,S,1\n", NULL,
-                        "'a' ends some sentences and stands inside others");
+                        "'a' ends some sentences and occurs inside others");
 }
 
 static void a_grammar_is_known_by_its_header(void **state) {
