@@ -143,11 +143,15 @@ void mg_beliefs_free(mg_beliefs *b) {
     *b = (mg_beliefs){0};
 }
 
-void mg_beliefs_step(const mg_beliefs *b, const double *before, double *after) {
+void mg_beliefs_step(const mg_beliefs *b, double *share[2]) {
+    const double *before = share[0];
+    double *after = share[1];
     memset(after, 0, (size_t)b->n * sizeof *after);
     for (ptrdiff_t from = 0; from < b->n; from++) {
         if (before[from] == 0) continue;
         for (ptrdiff_t way = b->first[from]; way < b->first[from + 1]; way++)
             after[b->way_to[way]] += before[from] * b->way_p[way];
     }
+    share[1] = share[0];
+    share[0] = after;
 }

@@ -25,7 +25,8 @@ mg_status mg_beliefs_enumerate_from(const mg_grammar *grammar, ptrdiff_t n_start
 void mg_beliefs_free(mg_beliefs *beliefs);
 /* The expected entropy of the next word, where share[b] is the probability of belief b. */
 double mg_beliefs_mean_entropy(const mg_beliefs *beliefs, const double *share);
-/* after = the distribution over beliefs one word after `before`. Beliefs that were not expanded lose their share. */
-void mg_beliefs_step(const mg_beliefs *beliefs, const double *before, double *after);
+/* share[0] becomes the distribution over beliefs one word later; the two arrays change places, and what was in share[1]
+ * is lost. Beliefs that were not expanded lose their share. */
+void mg_beliefs_step(const mg_beliefs *beliefs, double *share[2]);
 
 #endif

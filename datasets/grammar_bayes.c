@@ -162,13 +162,6 @@ static mg_status new_shares(const mg_beliefs *b, double *share[2], mg_error *err
     return MG_OK;
 }
 
-static void step(const mg_beliefs *b, double *share[2]) {
-    mg_beliefs_step(b, share[0], share[1]);
-    double *swap = share[0];
-    share[0] = share[1];
-    share[1] = swap;
-}
-
 mg_status mg_grammar_floor(const mg_grammar *g, ptrdiff_t T, double *floor, double *standard_error, bool *is_exact,
                            mg_error *error) {
     MG_CHECK(T >= 1, "a window of %td positions", T);
@@ -178,7 +171,7 @@ mg_status mg_grammar_floor(const mg_grammar *g, ptrdiff_t T, double *floor, doub
     if (status == MG_OK && *is_exact) *is_exact = T <= affordable_steps(&beliefs);
     if (status == MG_OK && *is_exact) status = new_shares(&beliefs, share, error);
     for (ptrdiff_t t = 0; t < T && status == MG_OK && *is_exact; t++) {
-        step(&beliefs, share);
+        mg_beliefs_step(&beliefs, share);
         floor[t] = mg_beliefs_mean_entropy(&beliefs, share[0]);
     }
     mg_beliefs_free(&beliefs);
@@ -197,7 +190,7 @@ static mg_status limit(const mg_beliefs *b, double *rate, bool *is_exact, mg_err
     int still = 0;
     *rate = INFINITY;
     for (int i = 0; i < MOST_STEPS && i < affordable_steps(b) && still < STILL && status == MG_OK; i++) {
-        step(b, share);
+        mg_beliefs_step(b, share);
         double now = mg_beliefs_mean_entropy(b, share[0]);
         still = fabs(now - *rate) < 1e-13 ? still + 1 : 0;
         *rate = now;

@@ -85,25 +85,18 @@ static mg_status new_shares(gap *x, mg_error *error) {
     return MG_OK;
 }
 
-static void step(const mg_beliefs *b, double *share[2]) {
-    mg_beliefs_step(b, share[0], share[1]);
-    double *swap = share[0];
-    share[0] = share[1];
-    share[1] = swap;
-}
-
 /* The entropy of n words that follow a hidden one, where x->share[0] is what was known before it. */
 static double entropy_after(gap *x, ptrdiff_t n) {
     double sum = 0;
     memset(x->share_after[0], 0, (size_t)x->after.n * sizeof(double));
     for (ptrdiff_t i = 0; i < x->seen.n; i++) x->share_after[0][x->number[i]] += x->share[0][i];
-    for (ptrdiff_t t = 0; t < n; t++, step(&x->after, x->share_after))
+    for (ptrdiff_t t = 0; t < n; t++, mg_beliefs_step(&x->after, x->share_after))
         sum += mg_beliefs_mean_entropy(&x->after, x->share_after[0]);
     return sum;
 }
 
 static void fill(gap *x, ptrdiff_t T, double *entropy) {
-    for (ptrdiff_t at = 0; at < T; at++, step(&x->seen, x->share)) {
+    for (ptrdiff_t at = 0; at < T; at++, mg_beliefs_step(&x->seen, x->share)) {
         double own = mg_beliefs_mean_entropy(&x->seen, x->share[0]);
         entropy[at] = -entropy_after(x, T - at - 1);
         for (ptrdiff_t t = 0; t <= at; t++) entropy[t] += own; /* H(x_at | those before it) */
