@@ -208,8 +208,9 @@ static mg_status set_up(writer *w, const generate_options *o, const mg_checkpoin
                         const mg_checkpoint *draft, int n_ids, const prompt *start, mg_error *error) {
     if (draft) {
         mg_status status = mg_speculator_new(&w->speculator, checkpoint->gpt, draft->gpt, n_ids, o->n_draft, error);
-        if (status == MG_OK) mg_speculator_prompt(w->speculator, start->ids, (ptrdiff_t)start->n);
-        return status;
+        if (status != MG_OK) return status;
+        mg_speculator_prompt(w->speculator, start->ids, (ptrdiff_t)start->n);
+        return mg_speculator_check(w->speculator, error);
     }
     bool cache;
     mg_status status = choose_cache(&cache, o, mg_gpt_get_config(checkpoint->gpt), error);

@@ -245,6 +245,17 @@ static mg_status judge(mg_speculator *s, ptrdiff_t n, mg_rng rng, ptrdiff_t firs
     return MG_OK;
 }
 
+mg_status mg_speculator_check(mg_speculator *s, mg_error *error) {
+    MG_CHECK(s->prompt_length > 0, "speculator: there is no prompt yet");
+    s->sampler = (mg_sampler){.temperature = 1, .top_p = 1};
+    rewind_to_prompt(s);
+    mg_status status = predict(s, &s->target, s->length, 1, s->p, error);
+    if (status || draft_size(s) == 0) return status;
+    mg_error reason;
+    status = predict(s, &s->draft, s->length, 1, s->q, &reason);
+    return status ? mg_error_set(error, status, "the draft model cannot be used: %s", reason.message) : MG_OK;
+}
+
 mg_status mg_speculate(mg_speculator *s, const mg_sampler *sampler, uint64_t seed, uint32_t sample, ptrdiff_t n,
                        mg_token_fn *on_token, void *user, mg_error *error) {
     MG_CHECK(s->prompt_length > 0, "speculator: there is no prompt yet");

@@ -36,6 +36,9 @@ void mg_speculator_free(mg_speculator *speculator);
 void mg_speculator_set_rule(mg_speculator *speculator, mg_draft_rule *rule, void *user);
 /* Start over with a prompt of n >= 1 ids, of which the last block_size count. */
 void mg_speculator_prompt(mg_speculator *speculator, const int *ids, ptrdiff_t n);
+/* Whether both models predict numbers after the prompt: the error that a text would end with, before it begins. What
+ * the passes read stays in the caches. */
+mg_status mg_speculator_check(mg_speculator *speculator, mg_error *error);
 /* As mg_generate: the same distribution, but other draws, so another text of it for the same seed; at temperature 0 the
  * same text. */
 mg_status mg_speculate(mg_speculator *speculator, const mg_sampler *sampler, uint64_t seed, uint32_t sample,

@@ -72,6 +72,16 @@ status 1 generate none --draft small
 says "cannot judge them in one pass"
 status 1 generate causal --draft none
 says "the draft model looks ahead"
+for value in nan inf; do # found before the prompt is printed, whichever of the two it is
+    "$(dirname "$program")/tests/poison" small/checkpoint.h5 $value unfit.h5
+    status 1 generate causal -p "o cachorro" --draft unfit.h5
+    says "the draft model cannot be used: the model's logits are not finite, since its 'ln_f.bias' holds NaN or infinity"
+    [ ! -s out ] || fail "text before the error: $(cat out)"
+    "$(dirname "$program")/tests/poison" causal/checkpoint.h5 $value unfit.h5
+    status 1 generate unfit.h5 -p "o cachorro" --draft small
+    says "'ln_f.bias' holds NaN or infinity"
+    [ ! -s out ] || fail "text before the error: $(cat out)"
+done
 status 1 generate causal --draft nofile.h5
 says nofile.h5
 

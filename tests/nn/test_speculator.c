@@ -208,11 +208,18 @@ static void broken_calls_and_models(void **state) {
     assert_fails(mg_speculator_new(&s, target, draft, V, 0, NULL), "0 tokens to draft");
     s = new_speculator(target, draft, 2);
     assert_fails(mg_speculate_ids(s, &(mg_sampler){1, 0, 1}, 1, 0, 4, ids, NULL), "no prompt");
+    assert_fails(mg_speculator_check(s, NULL), "no prompt");
     assert_fails(mg_speculator_prompt(s, (int[]){V}, 1), "id 11 is not below 11");
     mg_speculator_prompt(s, prompt, 1);
+    assert_int_equal(mg_speculator_check(s, &error), MG_OK);
     mg_params_find(mg_gpt_params(draft), "ln_f.bias")->tensor.data[0] = NAN;
     assert_int_equal(mg_speculate_ids(s, &(mg_sampler){1, 0, 1}, 1, 0, 4, ids, &error), MG_ERR_STATE);
     assert_says(error.message, "'ln_f.bias' holds NaN");
+    assert_int_equal(mg_speculator_check(s, &error), MG_ERR_STATE);
+    assert_says(error.message, "the draft model cannot be used: the model's logits are not finite, since its 'ln_f.bias'");
+    mg_params_find(mg_gpt_params(target), "wpe")->tensor.data[0] = INFINITY;
+    assert_int_equal(mg_speculator_check(s, &error), MG_ERR_STATE);
+    assert_says(error.message, "the model's logits are not finite, since its 'wpe' holds NaN");
     mg_speculator_free(s);
     mg_gpt_free(target);
     mg_gpt_free(draft);
