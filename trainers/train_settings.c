@@ -220,7 +220,8 @@ const mg_setting mg_lesson_settings[] = {
              "document (a row of a CSV, a line of a text, a sentence of a grammar), whose positions count from 0; "
              "documents:run-on: the same, and positions count on"},
     {.name = "lookahead", FIXED, CUSTOM(model.mask, parse_lookahead_row, format_lookahead_row, "K"),
-     .help = "How many later positions a position sees (0: causal; all: no mask)"},
+     .help = "How many later positions a position sees (0: causal; all: no mask); run.json keeps every mask under this "
+             "name, so --lookahead window:8 is --mask window:8"},
     {.name = "leak", FIXED, CUSTOM(model, parse_leak, format_leak, "LAYER.HEAD[:K]"),
      .help = "Let one head see K later positions (default 1); layers and heads count from 0"},
     {.name = "no-scale", FIXED, OFF(model.no_scale),
