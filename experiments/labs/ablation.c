@@ -437,7 +437,7 @@ mg_status lab_ablation(mg_lab *lab, mg_error *error) {
     shape.model.n_layer = 3;
     shape.max_iters = lab_asked(lab)->quick ? 250 : 1000;
     lab_subject subject;
-    mg_status status = lab_subject_open(lab, &shape, LAB_LEAST_TO_SEE, &subject, error);
+    mg_status status = lab_subject_open(lab, &shape, LAB_LEAST_TO_SEE, NULL, &subject, error);
     if (!status) status = measure_subject(lab, &subject, error);
     lab_subject_close(&subject);
     return status;

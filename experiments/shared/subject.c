@@ -67,12 +67,15 @@ static mg_status train(mg_lab *lab, mg_run_options *run, const mg_train_options 
     return MG_OK;
 }
 
-mg_status lab_subject_open(mg_lab *lab, const mg_train_options *shape, int least, lab_subject *s, mg_error *error) {
+mg_status lab_subject_open(mg_lab *lab, const mg_train_options *shape, int least, lab_subject_check *check,
+                           lab_subject *s, mg_error *error) {
     *s = (lab_subject){0};
     mg_run_options run = *(const mg_run_options *)lab_asked(lab)->own;
-    if (!lab_asked(lab)->checkpoint) return train(lab, &run, shape, s, error);
-    mg_status status = load(lab, &run, least, s, error);
-    return status ? status : lab_begin(lab, error);
+    bool loads = lab_asked(lab)->checkpoint != NULL;
+    mg_status status = loads ? load(lab, &run, least, s, error) : MG_OK;
+    if (!status && check) status = check(lab, loads ? mg_gpt_get_config(s->gpt) : &shape->model, error);
+    if (status) return status;
+    return loads ? lab_begin(lab, error) : train(lab, &run, shape, s, error);
 }
 
 void lab_subject_close(lab_subject *s) {

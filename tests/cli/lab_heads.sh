@@ -25,6 +25,7 @@ for mask in causal none; do
 done
 "$maskgrad" lab heads --checkpoint causal/checkpoint.h5 --layer 1 --out-dir p >out.txt 2>err.txt && fail "--layer 1 of 1"
 grep -q -e '--layer 1 is not there: the model has 1 layer,' err.txt || fail "a layer too far: $(cat err.txt)"
+grep -q 'Guess' out.txt && fail "a layer too far is found after the questions: $(cat out.txt)"
 
 # An import: a layer of its own choice, tokens that are parts of a character, and a table of all heads.
 "$maskgrad" import "$source/tests/data/gpt2-like/text" --out text.h5 >out.txt 2>&1 || fail "import: $(cat out.txt)"

@@ -274,10 +274,10 @@ mg_status lab_cache(mg_lab *lab, mg_error *error) {
     shape.max_iters = lab_asked(lab)->quick ? 150 : 500;
     lab_subject masked = {0}, unmasked = {0};
     bool trained = !lab_asked(lab)->checkpoint;
-    mg_status status = lab_subject_open(lab, &shape, LEAST_CONTEXT, &masked, error);
+    mg_status status = lab_subject_open(lab, &shape, LEAST_CONTEXT, NULL, &masked, error);
     if (!status && trained) {
         shape.model.mask = mg_lookahead(MG_LOOKAHEAD_ALL);
-        status = lab_subject_open(lab, &shape, LEAST_CONTEXT, &unmasked, error);
+        status = lab_subject_open(lab, &shape, LEAST_CONTEXT, NULL, &unmasked, error);
     }
     if (!status) {
         lab_did(lab, "%s",

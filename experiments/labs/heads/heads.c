@@ -396,7 +396,8 @@ static int asked_layer(const mg_lab *lab) {
     return ((const heads_options *)lab_asked(lab)->own)->layer;
 }
 
-static mg_status check_layer(int layer, const mg_gpt_config *config, mg_error *error) {
+static mg_status check_layer(const mg_lab *lab, const mg_gpt_config *config, mg_error *error) {
+    int layer = asked_layer(lab);
     if (layer < config->n_layer) return MG_OK;
     return mg_error_set(error, MG_ERR_INPUT, "--layer %d is not there: the model has %s, counted from 0", layer,
                         mg_count(config->n_layer, "layer").text);
@@ -405,9 +406,7 @@ static mg_status check_layer(int layer, const mg_gpt_config *config, mg_error *e
 static mg_status measure(mg_lab *lab, lab_subject *subject, mg_gpt *unmasked, mg_error *error) {
     lab_text_set texts;
     const mg_gpt_config *config = mg_gpt_get_config(subject->gpt);
-    int layer = asked_layer(lab);
-    mg_status status = check_layer(layer, config, error);
-    if (!status) status = choose_texts(lab, subject, &texts, error);
+    mg_status status = choose_texts(lab, subject, &texts, error);
     if (status) return status;
     lab_setting(lab, "texts", "%d of %d tokens: %s", texts.n, texts.T, texts.source);
     lab_did(lab, "Every head's map was captured on %s and measured row by row.", mg_count(texts.n, "text").text);
@@ -418,7 +417,7 @@ static mg_status measure(mg_lab *lab, lab_subject *subject, mg_gpt *unmasked, mg
     lab_head_numbers uniform = lab_head_measure(m.T, map, NULL);
     lab_answer(lab, "before", m.numbers[head_with_most(&m, on_token_before)].offset[1]);
     check_all(lab, &m);
-    show_portraits(lab, subject, &texts, layer);
+    show_portraits(lab, subject, &texts, asked_layer(lab));
     show_layers(lab, &m, &uniform, mg_gpt_is_causal(config));
     show_scatter(lab, &m, &uniform);
     show_table(lab, &m, &uniform);
@@ -447,13 +446,12 @@ mg_status lab_heads(mg_lab *lab, mg_error *error) {
     shape.schedule.lr = 3e-3;
     shape.max_iters = lab_asked(lab)->quick ? 300 : 500;
     lab_subject subject = {0}, unmasked = {0};
-    mg_status status = lab_asked(lab)->checkpoint ? MG_OK : check_layer(asked_layer(lab), &shape.model, error);
-    if (!status && on_own_text(lab)) status = write_own_text(lab, error);
-    if (!status) status = lab_subject_open(lab, &shape, LAB_LEAST_TO_SEE, &subject, error);
+    mg_status status = on_own_text(lab) ? write_own_text(lab, error) : MG_OK;
+    if (!status) status = lab_subject_open(lab, &shape, LAB_LEAST_TO_SEE, check_layer, &subject, error);
     if (!status) lab_head_check_ruler(lab);
     if (!status && on_own_text(lab)) {
         shape.model.mask = mg_lookahead(lab_broken("heads.mask") ? 0 : MG_LOOKAHEAD_ALL);
-        status = lab_subject_open(lab, &shape, LAB_LEAST_TO_SEE, &unmasked, error);
+        status = lab_subject_open(lab, &shape, LAB_LEAST_TO_SEE, NULL, &unmasked, error);
     }
     if (!status) status = measure(lab, &subject, unmasked.gpt, error);
     lab_subject_close(&subject);
