@@ -136,8 +136,8 @@ mg_status nope_check_steps(mg_lab *lab, const nope_options *o, mg_gpt *masked, m
         lab_figure_end(figure,
                        "The first token has a share of the attention, about 1/(i+1) where all keys weigh alike, as "
                        "they nearly do before training. A step is the difference of two shares, 1/((i+1)(i+2)): on "
-                       "these axes a line of slope −2 once i is large. Training makes the steps larger, most of all "
-                       "where positions had to be told apart. Does it change the slope of the rest?");
+                       "these axes a line of slope −2 once i is large. Does training make the steps larger "
+                       "where positions had to be told apart? Does it change the slope of the rest?");
         lab_check_near(lab, "constant text, random weights: exponent of the steps", slope, -2, 0.1, "");
         lab_check_at_most(lab, "no other first token: largest difference between positions, by largest logit", lost,
                           1e-4, "");
