@@ -18,26 +18,10 @@ static bool takes_value(const mg_setting *flag) {
 
 /* ---- Spellings ---- */
 
-/* The next word of a list separated by spaces; moves *list past it. */
-static size_t next_word(const char **list, const char **word) {
-    *word = *list + strspn(*list, " ");
-    size_t length = strcspn(*word, " ");
-    *list = *word + length;
-    return length;
-}
-
-static bool is_spelling(const mg_setting *flag, const char *spelling, size_t length) {
-    if (flag->name && strlen(flag->name) == length && memcmp(flag->name, spelling, length) == 0) return true;
-    const char *list = flag->also ? flag->also : "", *word;
-    for (size_t n; (n = next_word(&list, &word)) > 0;)
-        if (n == length && memcmp(word, spelling, n) == 0) return true;
-    return false;
-}
-
 static bool is_known(const mg_flag_table *tables, const char *spelling, size_t length) {
     for (const mg_flag_table *table = tables; table->flags; table++)
         for (const mg_setting *flag = table->flags; !mg_setting_is_end(flag); flag++)
-            if (is_spelling(flag, spelling, length)) return true;
+            if (mg_setting_is_spelled(flag, spelling, length)) return true;
     return false;
 }
 
@@ -140,7 +124,7 @@ static void print_flag(const mg_setting *flag, const void *values) {
     const char *list = flag->also ? flag->also : "", *word, *before = "; also --";
     shown_default(flag, values, value, sizeof value);
     int at = snprintf(text, sizeof text, "%s%s%s%s", flag->help, value[0] ? " [" : "", value, value[0] ? "]" : "");
-    for (size_t n; (n = next_word(&list, &word)) > 0 && at < TEXT_SIZE;) {
+    for (size_t n; (n = mg_next_word(&list, &word)) > 0 && at < TEXT_SIZE;) {
         if (n == 1) snprintf(letter, sizeof letter, "-%c,", *word);
         if (n == 1) continue;
         at += snprintf(text + at, sizeof text - (size_t)at, "%s%.*s", before, (int)n, word);
@@ -231,7 +215,7 @@ static void add_flag(parser *p, const mg_setting *flag, void *values) {
     add_option(p,
                (struct argp_option){.name = flag->name, .key = key, .arg = takes_value(flag) ? flag->argument : NULL});
     const char *list = flag->also ? flag->also : "", *word;
-    for (size_t n; (n = next_word(&list, &word)) > 0;) {
+    for (size_t n; (n = mg_next_word(&list, &word)) > 0;) {
         struct argp_option alias = {.flags = OPTION_ALIAS};
         if (n == 1) {
             alias.key = (unsigned char)word[0];
@@ -314,7 +298,7 @@ const mg_setting *mg_given_find(const mg_given *given, const mg_setting *rows, c
 
 const char *mg_given_any(const mg_given *given, const char *names) {
     const char *word;
-    for (size_t n; (n = next_word(&names, &word)) > 0;)
+    for (size_t n; (n = mg_next_word(&names, &word)) > 0;)
         for (int i = 0; i < given->n; i++) {
             const char *name = given->flag[i].flag->name;
             if (strlen(name) == n && memcmp(name, word, n) == 0) return name;

@@ -59,7 +59,8 @@ MG_NORETURN void mg_usage_error(const mg_command_line *line, const char *format,
  *          not a number
  *     2    a usage error: an unknown flag, a value out of range, or values and files that do not fit together, such as
  *          data that is too short for the block size (MG_ERR_INPUT)
- *     3    undecided: no check failed, but the data or the model leave one open (labs)
+ *     3    undecided: no check failed, but the data or the model leave one open (labs); the run is another process's
+ *          (train --auto-resume)
  *     130  interrupted, after saving: by a signal, or because the reader of the output is gone (train | head)
  *
  * This is what a status of the library makes of it: 0, 1 or 2. */

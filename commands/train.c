@@ -28,6 +28,7 @@ static const mg_command_line line = {
 /* What the command needs besides the run itself. */
 typedef struct start {
     bool resume;
+    bool finished;         /* --auto-resume: there is nothing to do */
     mg_run_json *stored;   /* the resumed run's settings */
     mg_checkpoint weights; /* of the resumed run, or of --init-from FILE */
     bool has_weights;
@@ -106,6 +107,8 @@ static mg_status resume_settings(mg_run *run, start *from, const mg_given *given
     mg_run_options_resolve(&run->options);
     status = check_resumed(&stored, &run->options, &run->dir, given, error);
     if (status != MG_OK || access(run->dir.checkpoint, F_OK) != 0) return status;
+    from->finished = run->options.auto_resume && mg_run_dir_is_finished(&run->dir, run->options.train.max_iters);
+    if (from->finished) return MG_OK;
     status = mg_checkpoint_load(&from->weights, run->dir.checkpoint, true, error);
     from->has_weights = status == MG_OK;
     return status;
@@ -143,7 +146,7 @@ static mg_status resume_trainer(mg_run *run, const start *from, mg_error *error)
 static mg_status refuse_overwriting(const mg_run *run, mg_error *error) {
     const mg_run_dir *dir = &run->dir;
     if (run->options.force) return MG_OK;
-    if (mg_run_dir_holds_run(dir))
+    if (mg_run_dir_holds_run(dir) && !mg_run_dir_was_just_begun(dir))
         return mg_error_set(error, MG_ERR_INPUT,
                             "%s already holds a run: --resume continues it, --force replaces it, and --out-dir "
                             "chooses another folder",
@@ -210,12 +213,15 @@ static mg_status check_texts(const mg_run_options *options, mg_error *error) {
 static mg_status settings(mg_run *run, start *from, const mg_given *given, mg_error *error) {
     mg_run_options asked = run->options;
     from->resume = strcmp(asked.init_from, "resume") == 0;
-    if (from->resume && asked.force)
-        mg_usage_error(&line, "--resume continues a run and --force replaces it: give one");
+    if ((from->resume || asked.auto_resume) && asked.force)
+        mg_usage_error(&line, "%s continues a run and --force replaces it: give one",
+                       from->resume ? "--resume" : "--auto-resume");
     if (asked.out_dir) mg_warn_idle(&line, given, "name", "it names a folder in runs/, and --out-dir names another");
     mg_status status = check_texts(&asked, error);
     if (status == MG_OK) status = name_folder(run, &asked, error);
     if (status != MG_OK) return status;
+    if (asked.auto_resume && mg_run_dir_holds_run(&run->dir) && !mg_run_dir_was_just_begun(&run->dir))
+        from->resume = true;
     if (from->resume) return resume_settings(run, from, given, error);
     if (!asked.data.path) mg_usage_error(&line, "--data FILE is missing: a text, a CSV or a grammar to train on");
     status = refuse_overwriting(run, error);
@@ -243,7 +249,7 @@ static mg_status load_data(mg_run *run, const start *from, const mg_data_options
 
 static mg_status prepare(mg_run *run, start *from, const mg_given *given, mg_error *error) {
     mg_status status = settings(run, from, given, error);
-    if (status != MG_OK) return status;
+    if (status != MG_OK || from->finished) return status;
     mg_set_threads(run->options.threads);
     mg_data_options data = run->options.data;
     if (from->has_weights) {
@@ -298,17 +304,20 @@ static int run_command(int argc, char **argv) {
     start from = {0};
     bool stopped = false;
     mg_status status = prepare(&run, &from, &given, &error);
+    if (from.finished) mg_say("train", "the run in %s is finished", mg_shown(run.dir.path).text);
     if (status != MG_OK && run.dir.lock >= 0) mg_run_dir_unmake(&run.dir);
+    bool held = status != MG_OK && run.options.auto_resume && run.dir.held;
     if (from.has_weights) mg_checkpoint_free(&from.weights);
-    if (status == MG_OK) status = train(&run, &stopped, &error);
-    if (status == MG_OK && !stopped) status = finish(&run, &stopped, &error);
+    if (status == MG_OK && !from.finished) status = train(&run, &stopped, &error);
+    if (status == MG_OK && !from.finished && !stopped) status = finish(&run, &stopped, &error);
     if (status == MG_OK && stopped)
         mg_say("train", "%sstopped at step %" PRId64 ", saved in %s; continue with --resume --out-dir %s",
                mg_interrupt_by_reader() ? "the reader of the output is gone: " : "", mg_trainer_steps_done(run.trainer),
                mg_shown(run.dir.checkpoint).text, mg_shown(run.dir.path).text);
     mg_run_free(&run);
     mg_run_json_free(from.stored);
-    return status == MG_OK && stopped ? 130 : mg_command_end(&line, status, &error);
+    int exit_status = mg_command_end(&line, status, &error);
+    return held ? 3 : status == MG_OK && stopped ? 130 : exit_status;
 }
 
 const mg_command mg_train_command = {"train", "Train a model, with the causal mask or without", run_command};

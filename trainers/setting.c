@@ -16,6 +16,21 @@ static const void *const_place(const mg_setting *flag, const void *values) {
     return (const char *)values + flag->offset;
 }
 
+size_t mg_next_word(const char **list, const char **word) {
+    *word = *list + strspn(*list, " ");
+    size_t length = strcspn(*word, " ");
+    *list = *word + length;
+    return length;
+}
+
+bool mg_setting_is_spelled(const mg_setting *setting, const char *spelling, size_t length) {
+    if (setting->name && strlen(setting->name) == length && memcmp(setting->name, spelling, length) == 0) return true;
+    const char *list = setting->also ? setting->also : "", *word;
+    for (size_t n; (n = mg_next_word(&list, &word)) > 0;)
+        if (n == length && memcmp(word, spelling, n) == 0) return true;
+    return false;
+}
+
 bool mg_setting_in_range(const mg_setting *flag, double value) {
     if (!isfinite(value)) return false;
     if (value < flag->min || value > flag->max) return false;
@@ -89,8 +104,7 @@ mg_status mg_setting_set(const mg_setting *flag, void *values, const char *text,
     return MG_OK;
 }
 
-/* The shortest of %.15g, %.16g and %.17g that reads back as the same number. */
-static void format_real(double value, char *text, size_t size) {
+void mg_format_real(double value, char *text, size_t size) {
     for (int digits = 15; digits <= 17; digits++) {
         snprintf(text, size, "%.*g", digits, value);
         if (strtod(text, NULL) == value) return;
@@ -103,7 +117,7 @@ void mg_setting_format(const mg_setting *flag, const void *values, char *text, s
     switch (flag->kind) {
     case MG_SETTING_INT: snprintf(text, size, "%d", *(const int *)value); break;
     case MG_SETTING_INT64: snprintf(text, size, "%lld", (long long)*(const int64_t *)value); break;
-    case MG_SETTING_REAL: format_real(*(const double *)value, text, size); break;
+    case MG_SETTING_REAL: mg_format_real(*(const double *)value, text, size); break;
     case MG_SETTING_ON:
     case MG_SETTING_OFF:
         snprintf(text, size, "%s", *(const bool *)value == (flag->kind == MG_SETTING_ON) ? "true" : "false");

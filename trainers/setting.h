@@ -67,6 +67,12 @@ mg_status mg_setting_set(const mg_setting *setting, void *values, const char *te
 void mg_setting_format(const mg_setting *setting, const void *values, char *text, size_t size);
 bool mg_setting_equal(const mg_setting *setting, const void *a, const void *b);
 bool mg_setting_in_range(const mg_setting *setting, double value);
+/* The next word of a list separated by spaces, and its length, 0 at the end; moves *list past it. */
+size_t mg_next_word(const char **list, const char **word);
+/* Whether these bytes are its name or one of its other spellings. */
+bool mg_setting_is_spelled(const mg_setting *setting, const char *spelling, size_t length);
+/* A number as text: the fewest digits, from 15 up, that read back as the same number. */
+void mg_format_real(double value, char *text, size_t size);
 static inline bool mg_setting_is_end(const mg_setting *setting) {
     return !setting->name && setting->kind != MG_SETTING_HEADING;
 }

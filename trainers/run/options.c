@@ -126,6 +126,8 @@ const mg_setting mg_folder_settings[] = {
     {.name = "init-from", TEXT(init_from, "WHAT"),
      .help = "scratch: random weights; resume: continue the run in --out-dir; or a checkpoint to take the weights from"},
     {.name = "resume", CUSTOM(init_from, parse_resume, format_text, NULL), .help = "Continue the run in --out-dir; same as --init-from resume"},
+    {.name = "auto-resume", ON(auto_resume),
+     .help = "Begin the run, or continue it if it is in the folder already; a finished run stays as it is"},
     {.name = "force", ON(force), .help = "Replace a run that is already in the folder"},
     {0},
 };

@@ -21,6 +21,7 @@ typedef struct mg_run_options {
     const char *out_dir;   /* NULL: runs/<name> */
     const char *init_from; /* "scratch", "resume" or a checkpoint */
     bool force;            /* replace a run that is already there */
+    bool auto_resume;      /* continue the run that is already there; without one, begin it */
 } mg_run_options;
 
 mg_run_options mg_run_defaults(void);

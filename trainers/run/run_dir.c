@@ -3,6 +3,7 @@
 #include "checkpoint.h"
 #include "heap.h"
 #include "regular_file.h"
+#include "run_log.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -82,6 +83,7 @@ static mg_status take_lock(mg_run_dir *dir, mg_error *error) {
     if (flock(dir->lock, LOCK_EX | LOCK_NB) == 0) return MG_OK;
     if (errno != EWOULDBLOCK)
         return mg_error_set(error, MG_ERR_IO, "cannot lock the folder %s: %s", dir->path, strerror(errno));
+    dir->held = true;
     return mg_error_set(error, MG_ERR_STATE,
                         "another maskgrad process is using %s: wait for it to finish, or choose another --out-dir",
                         dir->path);
@@ -186,6 +188,26 @@ bool mg_run_dir_holds_run(const mg_run_dir *dir) {
     return access(dir->checkpoint, F_OK) == 0;
 }
 
+bool mg_run_dir_was_just_begun(const mg_run_dir *dir) {
+    return access(dir->run_json, F_OK) != 0 && mg_run_log_is_bare(dir->log);
+}
+
+/* Whether `path` was written after `other`, or at the same time. */
+static bool is_as_new(const char *path, const char *other) {
+    struct stat a, b;
+    if (stat(path, &a) != 0 || stat(other, &b) != 0) return false;
+    if (a.st_mtim.tv_sec != b.st_mtim.tv_sec) return a.st_mtim.tv_sec > b.st_mtim.tv_sec;
+    return a.st_mtim.tv_nsec >= b.st_mtim.tv_nsec;
+}
+
+/* The samples are written last, after the checkpoint and the losses by position. A run that was continued beyond its
+ * end, and killed, still has the old ones. */
+bool mg_run_dir_is_finished(const mg_run_dir *dir, int64_t max_iters) {
+    mg_run_log_row last;
+    if (!mg_run_log_last(dir->log, &last) || !last.validation || last.step != max_iters) return false;
+    return is_as_new(dir->position, dir->checkpoint) && is_as_new(dir->samples, dir->position);
+}
+
 static bool begins_as_ours(const char *run_json) {
     static const char beginning[] = "{\n  \"creator\": \"maskgrad ";
     char text[sizeof beginning] = "";
@@ -201,7 +223,7 @@ const char *mg_run_dir_foreign_file(const mg_run_dir *dir) {
     const char *file[N_FILES];
     struct stat found;
     files_of(dir, file);
-    if (begins_as_ours(dir->run_json)) return NULL;
+    if (begins_as_ours(dir->run_json) || mg_run_dir_was_just_begun(dir)) return NULL;
     for (int i = 0; i < N_FILES; i++)
         if (lstat(file[i], &found) == 0) return file[i];
     return NULL;

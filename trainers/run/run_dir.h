@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* A folder and those above it. *was_there, unless NULL: how much of `path` names a folder that was there before. */
 mg_status mg_make_folders(const char *path, size_t *was_there, mg_error *error);
@@ -16,6 +17,7 @@ typedef struct mg_run_dir {
     char *run_json, *log, *position, *checkpoint, *samples, *alarms, *attention; /* the files' paths */
     int lock;                                                                    /* file descriptor; -1: not locked */
     bool made_lock;   /* the lock's file was not there before */
+    bool held;        /* it could not be locked, because another process is using it */
     bool claimed;     /* by mg_run_dir_claim: every file in it is ours */
     size_t was_there; /* how much of `path` names a folder that was there before */
 } mg_run_dir;
@@ -34,6 +36,10 @@ void mg_run_dir_unmake(mg_run_dir *dir);
 void mg_run_dir_close(mg_run_dir *dir);
 /* Whether something would be lost if a new run began here: a checkpoint. */
 bool mg_run_dir_holds_run(const mg_run_dir *dir);
+/* Whether a run was killed here before it had begun: there is no run.json yet, and the log is at most its header. */
+bool mg_run_dir_was_just_begun(const mg_run_dir *dir);
+/* Whether the run in the folder has done its steps and its last measurement. Reads the ends of its files only. */
+bool mg_run_dir_is_finished(const mg_run_dir *dir, int64_t max_iters);
 /* The path of one of the run's files that is there and cannot be proved to be ours: there is no run.json that begins as
  * ours do. NULL if there is none. */
 const char *mg_run_dir_foreign_file(const mg_run_dir *dir);

@@ -235,6 +235,34 @@ void mg_run_log_table_free(mg_run_log_table *table) {
     *table = (mg_run_log_table){0};
 }
 
+/* Up to `size` bytes of the file's end; the number of them, or -1. */
+static ssize_t read_end(const char *path, char *text, size_t size, size_t *bytes) {
+    int fd;
+    if (mg_open_regular(path, &fd, bytes, NULL) != MG_OK) return -1;
+    ssize_t n = pread(fd, text, size, *bytes > size ? (off_t)(*bytes - size) : 0);
+    close(fd);
+    return n;
+}
+
+bool mg_run_log_last(const char *path, mg_run_log_row *row) {
+    char text[1024];
+    size_t bytes;
+    ssize_t n = read_end(path, text, sizeof text - 1, &bytes);
+    while (n > 0 && text[n - 1] != '\n') n--;
+    if (n <= 1) return false;
+    text[n] = '\0';
+    ssize_t begin = n - 1;
+    while (begin > 0 && text[begin - 1] != '\n') begin--;
+    return begin > 0 && parse_row(text + begin, row) == NULL;
+}
+
+bool mg_run_log_is_bare(const char *path) {
+    char text[sizeof header];
+    size_t bytes;
+    ssize_t n = read_end(path, text, sizeof text, &bytes);
+    return n >= 0 && bytes < sizeof header && (size_t)n == bytes && memcmp(text, header, bytes) == 0;
+}
+
 /* ---- Resuming ---- */
 
 /* How many of the rows belong before `step`: steps never fall from row to row. */

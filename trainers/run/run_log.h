@@ -30,6 +30,11 @@ mg_status mg_run_log_append(mg_run_log *log, const mg_run_log_row *row, mg_error
 mg_status mg_run_log_sync(mg_run_log *log, mg_error *error); /* onto the disk */
 void mg_run_log_close(mg_run_log *log);
 
+/* The last whole row of a log that may still grow; false if there is none. Reads the end of the file only. */
+bool mg_run_log_last(const char *path, mg_run_log_row *row);
+/* Whether there is a log without rows: at most its header. */
+bool mg_run_log_is_bare(const char *path);
+
 typedef struct mg_run_log_table {
     mg_run_log_row *row;
     ptrdiff_t n;
