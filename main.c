@@ -21,6 +21,7 @@ static const mg_command *const commands[] = {
     &mg_generate_command,
     &mg_evaluate_command,
     &mg_logits_command,
+    &mg_sweep_command,
     &mg_compare_command,
     &mg_inspect_command,
     &mg_import_command,

@@ -12,6 +12,7 @@ extern const mg_command mg_train_command;
 extern const mg_command mg_generate_command;
 extern const mg_command mg_evaluate_command;
 extern const mg_command mg_logits_command;
+extern const mg_command mg_sweep_command;
 extern const mg_command mg_compare_command;
 extern const mg_command mg_inspect_command;
 extern const mg_command mg_import_command;

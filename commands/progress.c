@@ -17,7 +17,7 @@ mg_progress mg_progress_begin(int64_t first, int64_t total, int64_t tokens_per_s
                          .tokens_per_step = tokens_per_step};
 }
 
-static void format_duration(double seconds, char *text, size_t size) {
+void mg_format_duration(double seconds, char *text, size_t size) {
     long s = (long)(seconds + 0.5);
     if (s >= 3600)
         snprintf(text, size, "%ldh%02ldm", s / 3600, s / 60 % 60);
@@ -45,7 +45,7 @@ void mg_progress_step(mg_progress *p, int64_t done, double loss) {
     p->last = now;
     double per_step = (now - p->begun) / (double)(done - p->first);
     char left[32];
-    format_duration(per_step * (double)(p->total - done), left, sizeof left);
+    mg_format_duration(per_step * (double)(p->total - done), left, sizeof left);
     char text[128];
     snprintf(text, sizeof text, "loss %.4f  %.0f tokens/s  %s left", loss, (double)p->tokens_per_step / per_step, left);
     show(p, done, text);

@@ -3,6 +3,7 @@
 #define MASKGRAD_PROGRESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct mg_progress {
@@ -13,6 +14,8 @@ typedef struct mg_progress {
     int64_t tokens_per_step;
 } mg_progress;
 
+/* "45s", "2m30s", "1h05m" */
+void mg_format_duration(double seconds, char *text, size_t size);
 mg_progress mg_progress_begin(int64_t first, int64_t total, int64_t tokens_per_step);
 /* `done` steps are done; the last had this loss. Shows something at most ten times a second, or every ten seconds. */
 void mg_progress_step(mg_progress *progress, int64_t done, double loss);

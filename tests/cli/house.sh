@@ -15,7 +15,7 @@ complain() {
 }
 
 compiler=$(sed -n 's/^CMAKE_C_COMPILER:.*=//p' "$build/CMakeCache.txt")
-rooms=(lib/core lib/ops lib/nn lib/check datasets checkpoints trainers trainers/run experiments/frame experiments/shared
+rooms=(lib/core lib/ops lib/nn lib/check datasets checkpoints trainers trainers/run trainers/sweep experiments/frame experiments/shared
     experiments/labs commands)
 
 include_path() { # ROOM: what its own files are compiled with
