@@ -189,7 +189,10 @@ bool mg_run_dir_holds_run(const mg_run_dir *dir) {
 }
 
 bool mg_run_dir_was_just_begun(const mg_run_dir *dir) {
-    return access(dir->run_json, F_OK) != 0 && mg_run_log_is_bare(dir->log);
+    char *lock = join(dir->path, LOCK_NAME, NULL);
+    bool was_locked = lock && access(lock, F_OK) == 0;
+    mg_free(lock);
+    return was_locked && access(dir->run_json, F_OK) != 0 && mg_run_log_is_bare(dir->log);
 }
 
 /* Whether `path` was written after `other`, or at the same time. */

@@ -36,7 +36,8 @@ void mg_run_dir_unmake(mg_run_dir *dir);
 void mg_run_dir_close(mg_run_dir *dir);
 /* Whether something would be lost if a new run began here: a checkpoint. */
 bool mg_run_dir_holds_run(const mg_run_dir *dir);
-/* Whether a run was killed here before it had begun: there is no run.json yet, and the log is at most its header. */
+/* Whether a run was killed here before it had begun: there is a lock's file and
+ * no run.json yet, and the log is at most its header. */
 bool mg_run_dir_was_just_begun(const mg_run_dir *dir);
 /* Whether the run in the folder has done its steps and its last measurement. Reads the ends of its files only. */
 bool mg_run_dir_is_finished(const mg_run_dir *dir, int64_t max_iters);

@@ -63,6 +63,32 @@ static void test_leftovers(void **state) {
     mg_free(path);
 }
 
+/* Between the log's first byte and run.json a kill leaves nothing to lose; a row, or a log without our lock, is. */
+static void test_just_begun(void **state) {
+    static const char header[] = "step,split,loss,lr,grad_norm,tokens,seconds\n";
+    (void)state;
+    put("log.csv", header);
+    assert_false(mg_run_dir_was_just_begun(&dir));
+    assert_says(mg_run_dir_foreign_file(&dir), "log.csv");
+    put(".lock", "");
+    for (size_t n = 0; n < sizeof header; n++) {
+        char part[sizeof header];
+        snprintf(part, n + 1, "%s", header);
+        put("log.csv", part);
+        assert_true(mg_run_dir_was_just_begun(&dir));
+        assert_null(mg_run_dir_foreign_file(&dir));
+    }
+    static const char *const others[] = {"notes", "step,split\n", "step,split,loss,lr,grad_norm,tokens,seconds\n0"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        put("log.csv", others[i]);
+        assert_false(mg_run_dir_was_just_begun(&dir));
+        assert_non_null(mg_run_dir_foreign_file(&dir));
+    }
+    put("log.csv", header);
+    put("run.json", "");
+    assert_false(mg_run_dir_was_just_begun(&dir));
+}
+
 static void test_foreign_files(void **state) {
     (void)state;
     static const char *const names[] = {"run.json",   "log.csv",       "position.csv", "samples.txt",
@@ -155,6 +181,7 @@ static int teardown(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_leftovers, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_just_begun, setup, teardown),
         cmocka_unit_test_setup_teardown(test_foreign_files, setup, teardown),
         cmocka_unit_test_setup_teardown(test_not_files, setup, teardown),
         cmocka_unit_test_setup_teardown(test_claims, setup, teardown),
