@@ -234,7 +234,6 @@ static mg_status settings(mg_run *run, start *from, const mg_given *given, mg_er
     return status;
 }
 
-/* One line about a learning rate that does not do what its flags seem to ask for. */
 /* A resumed run's data has its path in run.json, which may be another one from here. */
 static mg_status load_data(mg_run *run, const start *from, const mg_data_options *data, mg_error *error) {
     mg_error reason;
