@@ -212,9 +212,11 @@ static mg_status measure(mg_lab *lab, const mg_run_options *run, const mg_corpus
 
 mg_status lab_channel(mg_lab *lab, mg_error *error) {
     channel_run all[N_RUNS] = {
-        [NONE] = {"0", 0, LAB_MASKED},    [QUARTER] = {"1/4", 0.25, LAB_SKY},
-        [HALF] = {"1/2", 0.5, LAB_GREEN}, [THREE_QUARTERS] = {"3/4", 0.75, LAB_AMBER},
-        [ALL] = {"1", 1, LAB_UNMASKED},
+        [NONE] = {.name = "0", .probability = 0, .color = LAB_MASKED},
+        [QUARTER] = {.name = "1/4", .probability = 0.25, .color = LAB_SKY},
+        [HALF] = {.name = "1/2", .probability = 0.5, .color = LAB_GREEN},
+        [THREE_QUARTERS] = {.name = "3/4", .probability = 0.75, .color = LAB_AMBER},
+        [ALL] = {.name = "1", .probability = 1, .color = LAB_UNMASKED},
     };
     channel_run few[] = {all[NONE], all[HALF], all[ALL]};
     bool quick = lab_asked(lab)->quick;
