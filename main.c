@@ -1,5 +1,6 @@
 /* The table of commands, and what they all share. */
 #define _GNU_SOURCE /* fopencookie, on_exit */
+#include "arithmetic.h"
 #include "columns.h"
 #include "commands.h"
 #include "error.h"
@@ -113,7 +114,7 @@ int main(int argc, char **argv) {
         return 0;
     }
     if (strcmp(argv[1], "--version") == 0) {
-        puts("maskgrad " MASKGRAD_VERSION);
+        puts("maskgrad " MASKGRAD_VERSION ", " MG_ARITHMETIC " arithmetic");
         return 0;
     }
     for (const mg_command *const *at = commands; *at; at++) {

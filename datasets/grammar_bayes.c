@@ -2,6 +2,7 @@
 #include "beliefs.h"
 #include "grammar_internal.h"
 
+#include "arithmetic.h"
 #include "heap.h"
 
 #include <math.h>
@@ -33,7 +34,7 @@ double mg_grammar_predict(const mg_grammar *g, const double *belief, double *p) 
         for (ptrdiff_t i = g->first[s]; i < g->first[s + 1]; i++) p[g->arc[i].word] += belief[s] * g->arc[i].p;
     }
     for (int word = 0; word < g->words.n; word++)
-        if (p[word] > 0) entropy -= p[word] * log(p[word]);
+        if (p[word] > 0) entropy -= p[word] * mg_log_double(p[word]);
     return entropy;
 }
 
@@ -55,7 +56,7 @@ void mg_grammar_bayes_loss(const mg_grammar *g, const int *ids, const int *targe
                  "position %td: words %d and %d, but the grammar has %d", t, ids[t], targets[t], g->words.n);
         observe(g, belief, ids[t]);
         double p = probability(g, belief, targets[t]);
-        loss[t] = p > 0 ? -log(p) : INFINITY;
+        loss[t] = p > 0 ? -mg_log_double(p) : INFINITY;
     }
 }
 
@@ -205,7 +206,8 @@ static mg_status limit(const mg_beliefs *b, double *rate, bool *is_exact, mg_err
  * a bounded amount once, so that the rate is the stationary mean of the state's entropy. */
 static double unifilar_rate(const mg_grammar *g) {
     double rate = 0;
-    for (ptrdiff_t i = 0; i < g->n_arcs; i++) rate -= g->stationary[g->arc[i].state] * g->arc[i].p * log(g->arc[i].p);
+    for (ptrdiff_t i = 0; i < g->n_arcs; i++)
+        rate -= g->stationary[g->arc[i].state] * g->arc[i].p * mg_log_double(g->arc[i].p);
     return rate;
 }
 

@@ -1,5 +1,6 @@
 /* Counts of pairs in a hash table with open addressing (Knuth, The Art of Computer Programming 3, section 6.4). */
 #include "pairs.h"
+#include "arithmetic.h"
 #include "heap.h"
 
 #include <math.h>
@@ -82,8 +83,8 @@ void mg_pairs_free(mg_pairs *pairs) {
 double mg_pairs_surprisal(const mg_pairs *pairs, int first, int second) {
     MG_CHECK(first >= 0 && first < pairs->n_tokens, "the token %d of %d", first, pairs->n_tokens);
     int64_t together = find(pairs->slots, pairs->size, first, second)->count;
-    if (together == 0) return log((double)pairs->count[first] + 1);
-    return log((double)pairs->count[first] / (double)together);
+    if (together == 0) return mg_log_double((double)pairs->count[first] + 1);
+    return mg_log_double((double)pairs->count[first] / (double)together);
 }
 
 double mg_pairs_entropy(const mg_pairs *pairs) {
@@ -91,7 +92,7 @@ double mg_pairs_entropy(const mg_pairs *pairs) {
     for (size_t i = 0; i < pairs->size; i++) {
         const slot *s = &pairs->slots[i];
         if (s->count == 0) continue;
-        sum += (double)s->count * log((double)pairs->count[s->first] / (double)s->count);
+        sum += (double)s->count * mg_log_double((double)pairs->count[s->first] / (double)s->count);
         n += (double)s->count;
     }
     return sum / n;

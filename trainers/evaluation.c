@@ -1,5 +1,6 @@
 #include "evaluation.h"
 #include "alarm.h"
+#include "arithmetic.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -284,7 +285,7 @@ static const char *predicts_another(const mg_evaluation *e, char *text, size_t s
 }
 
 const char *mg_evaluation_alarm(const mg_evaluation *e, const mg_gpt_config *config, char *text, size_t size) {
-    double uniform = log(config->vocab_size);
+    double uniform = mg_log_double(config->vocab_size);
     if (e->evidence >= MG_ALARM_EVIDENCE) return reads_labels(e, config, text, size);
     if (e->shift != 1) return predicts_another(e, text, size);
     if (isinf(e->floor)) {

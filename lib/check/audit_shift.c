@@ -1,5 +1,6 @@
 /* Which token is position t scored against? The model's own loss, beside the cross-entropies of its logits and the
  * tokens −2 … 3 ahead. */
+#include "arithmetic.h"
 #include "audit_private.h"
 
 #include <math.h>
@@ -31,8 +32,8 @@ typedef struct scores {
 static double log_sum_exp(int n, const double *x) {
     double most = -INFINITY, sum = 0;
     for (int k = 0; k < n; k++) most = fmax(most, x[k]);
-    for (int k = 0; k < n; k++) sum += exp(x[k] - most);
-    return most + log(sum);
+    for (int k = 0; k < n; k++) sum += mg_exp_double(x[k] - most);
+    return most + mg_log_double(sum);
 }
 
 /* The mean over those of n positions whose target is among the T ids; rolled: over all, the last against the first. */

@@ -1,19 +1,5 @@
 #include "rng.h"
-
-#include <math.h>
-
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wconversion"
-#pragma GCC diagnostic ignored "-Wpedantic"
-#include <Random123/philox.h>
-#pragma GCC diagnostic pop
-
-void mg_rng_words(mg_rng rng, uint64_t index, uint32_t words[4]) {
-    philox4x32_ctr_t counter = {{(uint32_t)index, (uint32_t)(index >> 32), rng.step, rng.stream}};
-    philox4x32_key_t key = {{(uint32_t)rng.seed, (uint32_t)(rng.seed >> 32)}};
-    philox4x32_ctr_t drawn = philox4x32(counter, key);
-    for (int i = 0; i < 4; i++) words[i] = drawn.v[i];
-}
+#include "arithmetic.h"
 
 static uint64_t join(uint32_t high, uint32_t low) {
     return (uint64_t)high << 32 | low;
@@ -42,6 +28,7 @@ uint64_t mg_rng_below(mg_rng rng, uint64_t index, uint64_t n) {
 double mg_rng_normal(mg_rng rng, uint64_t index) {
     uint32_t w[4];
     mg_rng_words(rng, index, w);
-    double radius = sqrt(-2.0 * log(1.0 - unit(join(w[0], w[1])))); /* 1 - u is in (0, 1]: the logarithm is finite */
-    return radius * cos(6.283185307179586476925286766559 * unit(join(w[2], w[3])));
+    double radius = sqrt(-2.0 *
+                         mg_log_double(1.0 - unit(join(w[0], w[1])))); /* 1 - u is in (0, 1]: the logarithm is finite */
+    return radius * mg_cos_double(6.283185307179586476925286766559 * unit(join(w[2], w[3])));
 }

@@ -1,6 +1,6 @@
 /* Counter-based random numbers: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011),
- * from Random123. A draw is a pure function of (seed, stream, step, index): there is no generator state to lose, to
- * share between threads, or to draw from in another order. */
+ * from Random123 or, in portable arithmetic, our own. A draw is a pure function of (seed, stream, step, index): there
+ * is no generator state to lose, to share between threads, or to draw from in another order. */
 #ifndef MASKGRAD_RNG_H
 #define MASKGRAD_RNG_H
 

@@ -2,16 +2,17 @@
  *
  * MG_KERNEL in front of a function builds it for AVX-512, AVX2 and the baseline; the program takes the best when it
  * starts. In such a function `#pragma omp simd` loops may call mg_exp_real, mg_tanh_real and mg_log_real, which glibc's
- * libmvec computes many lanes at a time (at most 4 ulp off). Elsewhere, and for other compilers, it is plain C. */
+ * libmvec computes many lanes at a time (at most 4 ulp off). Elsewhere, for other compilers, it is plain C. In portable
+ * arithmetic no loop is `omp simd`, for that reorders sums; what is not a sum becomes vectors without it. */
 #ifndef MASKGRAD_SIMD_H
 #define MASKGRAD_SIMD_H
 
+#include "arithmetic.h"
 #include "tensor.h"
 
 #include <float.h>
-#include <math.h>
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(MG_NO_CLONES)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(MG_NO_CLONES) && !defined(MG_PORTABLE)
 #define MG_CLONES
 #define MG_KERNEL __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
@@ -20,7 +21,7 @@
 /* A helper that is inlined into each clone. */
 #define MG_INLINE static inline __attribute__((always_inline))
 
-#if defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
+#if !defined(MG_PORTABLE) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
 #pragma omp declare simd notinbranch
 extern float expf(float);
 #pragma omp declare simd notinbranch
@@ -36,15 +37,15 @@ extern double log(double);
 #endif
 
 #ifdef MG_DOUBLE
-#define mg_exp_real exp
-#define mg_tanh_real tanh
-#define mg_log_real log
+#define mg_exp_real mg_exp_double
+#define mg_tanh_real mg_tanh_double
+#define mg_log_real mg_log_double
 #define mg_sqrt_real sqrt
 #define MG_REAL_MAX DBL_MAX
 #else
-#define mg_exp_real expf
-#define mg_tanh_real tanhf
-#define mg_log_real logf
+#define mg_exp_real mg_exp_float
+#define mg_tanh_real mg_tanh_float
+#define mg_log_real mg_log_float
 #define mg_sqrt_real sqrtf
 #define MG_REAL_MAX FLT_MAX
 #endif

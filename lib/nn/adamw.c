@@ -9,8 +9,6 @@
 #include "parallel.h"
 #include "simd.h"
 
-#include <math.h>
-
 static mg_status check(double beta1, double beta2, double weight_decay, mg_error *error) {
     if (!(beta1 >= 0 && beta1 < 1) || !(beta2 >= 0 && beta2 < 1))
         return mg_error_set(error, MG_ERR_INPUT, "beta1 is %g and beta2 %g; both must be at least 0 and below 1", beta1,
@@ -61,7 +59,7 @@ MG_INLINE mg_real decayed(decay d, mg_real moment, mg_real x) {
 
 /* 1 − βᵗ */
 static double correction(double beta, int64_t step) {
-    return -expm1((double)step * log(beta));
+    return -mg_expm1_double((double)step * mg_log_double(beta));
 }
 
 typedef struct job {
@@ -132,5 +130,5 @@ double mg_lr_at(const mg_lr_schedule *s, int64_t step) {
     if (step < s->warmup_iters) return s->lr * (double)(step + 1) / (double)(s->warmup_iters + 1);
     if (step >= s->decay_iters) return s->min_lr;
     double progress = (double)(step - s->warmup_iters) / (double)(s->decay_iters - s->warmup_iters);
-    return s->min_lr + 0.5 * (1 + cos(3.14159265358979323846 * progress)) * (s->lr - s->min_lr);
+    return s->min_lr + 0.5 * (1 + mg_cos_double(3.14159265358979323846 * progress)) * (s->lr - s->min_lr);
 }

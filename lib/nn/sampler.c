@@ -1,4 +1,5 @@
 #include "sampler.h"
+#include "arithmetic.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -59,7 +60,8 @@ void mg_sampler_probabilities(const mg_sampler *s, const mg_real *logits, int n,
     for (int i = 0; i < n; i++) {
         order[i] = i;
         /* Equal logits first, so that an infinite one is certain and not infinity minus infinity. */
-        p[i] = logits[i] == logits[best] ? 1 : exp(((double)logits[i] - (double)logits[best]) / s->temperature);
+        p[i] = logits[i] == logits[best] ? 1
+                                         : mg_exp_double(((double)logits[i] - (double)logits[best]) / s->temperature);
         sum += p[i];
     }
     int k = s->top_k > 0 && s->top_k < n ? s->top_k : n;

@@ -13,9 +13,9 @@
 
 /* As long as the processor's, for which the including file is compiled, and as many sums for each of four rows as its
  * registers hold. */
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) && !defined(MG_PORTABLE)
 enum { MG_VECTOR_BYTES = 64, MG_VECTORS = 4 };
-#elif defined(__AVX__)
+#elif defined(__AVX__) && !defined(MG_PORTABLE)
 enum { MG_VECTOR_BYTES = 32, MG_VECTORS = 2 };
 #else
 enum { MG_VECTOR_BYTES = 16, MG_VECTORS = 2 };
@@ -146,11 +146,12 @@ MG_INLINE void mg_climb_stairs(const int R, const int V, int stairs, const mg_re
     }
 }
 
-/* V · MG_LANES elements of each row. Where R · V leaves registers free, even and odd j have sums of their own. */
+/* V · MG_LANES elements of each row. Where R · V leaves registers free, even and odd j have sums of their own; not in
+ * portable arithmetic, where no result depends on what is computed beside it. */
 MG_INLINE void mg_weighted_vectors(const int R, const int V, ptrdiff_t n, int stairs, const mg_real *weights,
                                    ptrdiff_t across, ptrdiff_t along, const mg_real *rows, ptrdiff_t stride,
                                    const mg_real *factor, bool add, mg_real *out, ptrdiff_t out_stride) {
-    const int U = R * V <= 4 ? 2 : 1;
+    const int U = R * V <= 4 && !MG_ONE_SUM ? 2 : 1;
     mg_vec sum[MG_GROUP * MG_VECTORS] = {{0}};
     ptrdiff_t j = 0;
     for (; j + U <= n; j += U) {
@@ -273,11 +274,11 @@ MG_INLINE void mg_ragged_rows(const int R, const mg_interval *interval, ptrdiff_
         }
 }
 
-/* Σ_d a[d] · b[d] */
+/* Σ_d a[d] · b[d]; in portable arithmetic in the order of mg_rows_times_panel. */
 MG_INLINE mg_real mg_dot(ptrdiff_t n, const mg_real *a, const mg_real *b) {
     mg_vec sums = {0};
     ptrdiff_t d = 0;
-    for (; d + MG_LANES <= n; d += MG_LANES) sums += mg_load(a + d) * mg_load(b + d);
+    for (; !MG_ONE_SUM && d + MG_LANES <= n; d += MG_LANES) sums += mg_load(a + d) * mg_load(b + d);
     mg_real sum = mg_sum_lanes(sums);
     for (; d < n; d++) sum += a[d] * b[d];
     return sum;

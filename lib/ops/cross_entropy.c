@@ -54,7 +54,7 @@ static void forward_tile(void *context, ptrdiff_t tile, void *workspace) {
         const mg_real *row = j->logits + i * j->v;
         double sum = sum_of_exp(j->v, row, &j->s.shift[i]);
         double below = (double)mg_softmax_below(row[j->s.targets[i]], j->s.shift[i]);
-        j->loss[i] = (mg_real)((sum == 0 ? 0 : log(sum)) - below);
+        j->loss[i] = (mg_real)((sum == 0 ? 0 : mg_log_double(sum)) - below);
         j->s.inverse[i] = sum == 0 ? 0 : (mg_real)(1 / sum);
     }
 }

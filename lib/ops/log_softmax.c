@@ -8,7 +8,7 @@
 MG_KERNEL static void forward(mg_rows r) {
     const mg_real shift = mg_softmax_shift(r.width, r.x);
     const double sum = mg_softmax_sum(r.width, r.x, shift);
-    const mg_real log_sum = sum == 0 ? 0 : (mg_real)log(sum);
+    const mg_real log_sum = sum == 0 ? 0 : (mg_real)mg_log_double(sum);
 #pragma omp simd
     for (ptrdiff_t i = 0; i < r.width; i++) r.to[i] = mg_softmax_below(r.x[i], shift) - log_sum;
 }

@@ -1,4 +1,5 @@
 #include "run_attention.h"
+#include "arithmetic.h"
 #include "atomic_file.h"
 #include "heap.h"
 #include "regular_file.h"
@@ -34,13 +35,13 @@ static void add_row(sums *to, const mg_real *scores, ptrdiff_t n) {
     if (visible < 2) return;
     for (ptrdiff_t i = 0; i < n; i++) {
         if (scores[i] == (mg_real)-INFINITY) continue;
-        double below = (double)scores[i] - max, e = exp(below);
+        double below = (double)scores[i] - max, e = mg_exp_double(below);
         z += e;
         mean += e * below;
     }
-    double entropy = log(z) - mean / z;
+    double entropy = mg_log_double(z) - mean / z;
     to->entropy += entropy;
-    to->relative += entropy / log((double)visible);
+    to->relative += entropy / mg_log_double((double)visible);
     to->saturated += 1 / z > MG_SATURATED;
     to->rows++;
 }

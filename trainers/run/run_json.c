@@ -1,4 +1,5 @@
 #include "run_json.h"
+#include "arithmetic.h"
 #include "atomic_file.h"
 #include "gemm.h"
 #include "parallel.h"
@@ -68,15 +69,21 @@ static size_t digits_needed(const mg_run_options *options) {
 
 /* ---- Machines ----
  *
- * The bits of a run depend on these, not on its threads. */
+ * The bits of a run depend on these, not on its threads; in portable arithmetic, only on the first two. */
 
-static const char *const machine_keys[] = {"blas", "compiler", "precision"};
+static const char *const machine_keys[] = {"arithmetic", "precision", "blas", "compiler"};
 enum { N_MACHINE_KEYS = sizeof machine_keys / sizeof *machine_keys };
 
 static void this_machine(const char *value[N_MACHINE_KEYS]) {
-    value[0] = mg_blas_name();
-    value[1] = __VERSION__;
-    value[2] = sizeof(mg_real) == sizeof(float) ? "float32" : "float64";
+    value[0] = MG_ARITHMETIC;
+    value[1] = sizeof(mg_real) == sizeof(float) ? "float32" : "float64";
+    value[2] = mg_blas_name();
+    value[3] = __VERSION__;
+}
+
+static bool was_portable(const json_t *machine) {
+    const char *arithmetic = json_string_value(json_object_get(machine, machine_keys[0]));
+    return arithmetic && strcmp(arithmetic, "portable") == 0;
 }
 
 const char *mg_run_json_other_machine(const mg_run_json *json, char *text, size_t size) {
@@ -86,6 +93,7 @@ const char *mg_run_json_other_machine(const mg_run_json *json, char *text, size_
     for (int i = 0; i < N_MACHINE_KEYS; i++) {
         const char *then = json_string_value(json_object_get(machine, machine_keys[i]));
         if (!then || strcmp(then, now[i]) == 0) continue; /* an older version did not write them all */
+        if (i > 1 && strcmp(MG_ARITHMETIC, "portable") == 0 && was_portable(machine)) continue;
         snprintf(text, size, "%s is '%s', and was '%s'", machine_keys[i], now[i], mg_shown(then).text);
         return text;
     }
@@ -227,9 +235,13 @@ static const fact data_facts[] = {{"name", FACT_TEXT, true},
                                   {"train_tokens", FACT_COUNT, true},
                                   {"characters_a_token", FACT_NUMBER, false},
                                   {0}};
-static const fact machine_facts[] = {{"threads", FACT_COUNT, true},    {"blas", FACT_TEXT, true},
-                                     {"compiler", FACT_TEXT, true},    {"precision", FACT_TEXT, false},
-                                     {"from_step", FACT_COUNT, false}, {0}};
+static const fact machine_facts[] = {{"threads", FACT_COUNT, true},
+                                     {"blas", FACT_TEXT, true},
+                                     {"compiler", FACT_TEXT, true},
+                                     {"precision", FACT_TEXT, false},
+                                     {"arithmetic", FACT_TEXT, false},
+                                     {"from_step", FACT_COUNT, false},
+                                     {0}};
 
 static bool is_hash(const char *text) {
     return text && strlen(text) == 16 && text[strspn(text, "0123456789abcdef")] == '\0';
