@@ -10,7 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HELP_KEY = '?', USAGE_KEY = 0xfff, FIRST_KEY = 0x1000, MAX_OPTIONS = 4 * MG_MAX_FLAGS, TEXT_SIZE = 4096 };
+enum {
+    HELP_KEY = '?',
+    USAGE_KEY = 0xfff,
+    FIRST_KEY = 0x1000,
+    MAX_LISTS = 2,
+    MAX_OPTIONS = 4 * MG_MAX_FLAGS,
+    TEXT_SIZE = MG_SETTING_ROOM
+};
 
 static bool takes_value(const mg_setting *flag) {
     return flag->argument != NULL;
@@ -75,6 +82,21 @@ static int find_given(const mg_given *given, const mg_setting *flag) {
     return -1;
 }
 
+/* The text of a list to which another item was added; the settings point to it until the program ends. */
+static const char *add_item(const parser *p, const mg_setting *flag, const char *before, const char *item) {
+    static char texts[MAX_LISTS][MG_SETTING_ROOM];
+    static int n_texts;
+    int i = 0;
+    while (i < n_texts && texts[i] != before) i++;
+    MG_CHECK(i < MAX_LISTS, "a command has more than %d lists", MAX_LISTS);
+    if (i == n_texts) snprintf(texts[n_texts++], sizeof texts[i], "%s", before);
+    size_t used = strlen(texts[i]);
+    if (used + strlen(item) + 2 > sizeof texts[i])
+        mg_usage_error(p->line, "--%s is given too often: put the files into one folder, and give that", flag->name);
+    snprintf(texts[i] + used, sizeof texts[i] - used, "\n%s", item);
+    return texts[i];
+}
+
 /* Two flags may set one value, as --mask and --lookahead do, but not to two different ones. */
 static void set(parser *p, int index, const char *text) {
     const mg_setting *flag = p->flag[index];
@@ -86,12 +108,16 @@ static void set(parser *p, int index, const char *text) {
             find_given(&p->given, p->flag[i]) >= 0)
             other = p->flag[i];
     if (other) mg_setting_format(other, values, before, sizeof before);
+    int at = find_given(&p->given, flag);
+    if (flag->kind == MG_SETTING_LIST) {
+        if (!text[0] || strchr(text, '\n')) mg_usage_error(p->line, "--%s takes one path, in one line", flag->name);
+        if (at >= 0) text = add_item(p, flag, p->given.flag[at].text, text);
+    }
     mg_error error;
     if (mg_setting_set(flag, values, text, &error) != MG_OK) mg_usage_error(p->line, "%s", error.message);
     if (other) mg_setting_format(other, values, after, sizeof after);
     if (other && strcmp(before, after) != 0)
         mg_usage_error(p->line, "--%s and --%s contradict each other: give one", other->name, flag->name);
-    int at = find_given(&p->given, flag);
     p->given.flag[at < 0 ? p->given.n++ : at] = (struct mg_given_flag){flag, text};
 }
 

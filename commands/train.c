@@ -1,5 +1,6 @@
 /* The command `train`: what is asked, the folder, the data, and where the run starts from. */
 #include "commands.h"
+#include "data_files.h"
 #include "flags.h"
 #include "interrupt.h"
 #include "printable.h"
@@ -101,6 +102,11 @@ static mg_status resume_settings(mg_run *run, start *from, const mg_given *given
     if (status == MG_OK) status = mg_run_dir_check_files(&run->dir, error);
     if (status == MG_OK) status = mg_run_json_read(&from->stored, run->dir.run_json, &stored, error);
     if (status != MG_OK) return status;
+    if (mg_data_is_stream(stored.data.path) && !mg_given_any(given, "data"))
+        return mg_error_set(error, MG_ERR_INPUT,
+                            "the data of the run in %s came from standard input: give --data FILE, or --data - and the "
+                            "same data again",
+                            run->dir.path);
     run->before = from->stored;
     run->options = stored;
     apply(given, &run->options);
@@ -239,7 +245,7 @@ static mg_status load_data(mg_run *run, const start *from, const mg_data_options
     mg_error reason;
     mg_status status = mg_corpus_load(&run->corpus, data, &reason);
     if (status == MG_OK) return MG_OK;
-    if (from->resume && access(data->path, F_OK) != 0)
+    if (from->resume && status == MG_ERR_IO)
         return mg_error_set(error, status, "%s: give --data FILE, where the data of the run in %s is now",
                             reason.message, run->dir.path);
     *error = reason;

@@ -2,11 +2,11 @@
 
 #include "bpe.h"
 #include "csv_table.h"
+#include "documents.h"
 #include "file_limits.h"
 #include "hash.h"
 #include "heap.h"
 #include "quote.h"
-#include "read_text.h"
 #include "tokenizer_internal.h"
 
 #include <inttypes.h>
@@ -42,7 +42,7 @@ static mg_status make_tokenizer(mg_corpus *corpus, const mg_data_options *option
                                 const char *text, size_t length, mg_error *error) {
     switch (kind) {
     case MG_TOKENIZER_CHAR:
-    case MG_TOKENIZER_WORD: return mg_tokenizer_from_text(&corpus->tokenizer, kind, text, length, error);
+    case MG_TOKENIZER_WORD: return mg_tokenizer_from_documents(&corpus->tokenizer, kind, text, length, error);
     case MG_TOKENIZER_GPT2:
         if (options->merges) return mg_tokenizer_load_gpt2(&corpus->tokenizer, options->merges, error);
         return mg_error_set(error, MG_ERR_INPUT, "gpt2 tokens need their merges: --merges FILE, GPT-2's merges.txt");
@@ -55,19 +55,9 @@ static mg_status make_tokenizer(mg_corpus *corpus, const mg_data_options *option
     return mg_error_set(error, MG_ERR_INPUT, "a text needs tokens: char, word or gpt2");
 }
 
-static ptrdiff_t count(const char *text, size_t length, char wanted) {
-    ptrdiff_t n = 0;
-    for (size_t i = 0; i < length; i++) n += text[i] == wanted;
-    return n;
-}
-
-static void count_carriage_returns(mg_corpus *corpus, const char *text, size_t length) {
-    ptrdiff_t n = count(text, length, '\r');
-    if (n > 0) warn(corpus, "%s has %s (\\r), kept as tokens", corpus->name, mg_count(n, "carriage return").text);
-}
-
-static mg_status encode_text(mg_corpus *corpus, const mg_data_options *options, mg_tokenizer_kind kind,
-                             const char *text, size_t length, mg_error *error) {
+/* The vocabulary, unless a model has brought one, and room for the ids. */
+static mg_status begin_encoding(mg_corpus *corpus, const mg_data_options *options, mg_tokenizer_kind kind,
+                                const char *text, size_t length, mg_id_list *ids, mg_error *error) {
     mg_error inner;
     mg_status status = MG_OK;
     if (options->tokenizer) {
@@ -75,15 +65,43 @@ static mg_status encode_text(mg_corpus *corpus, const mg_data_options *options, 
     } else {
         status = make_tokenizer(corpus, options, kind, text, length, &inner);
     }
-    size_t n = 0;
-    if (status == MG_OK) status = mg_tokenizer_encode(corpus->tokenizer, text, length, &corpus->ids, &n, &inner);
-    corpus->n = (ptrdiff_t)n;
+    if (status == MG_OK) status = mg_id_list_make(ids, length, &inner);
+    if (status != MG_OK) return name_the_file(options, status, &inner, error);
+    corpus->ids = ids->id;
+    return MG_OK;
+}
+
+static mg_status encode_text(mg_corpus *corpus, const mg_data_options *options, mg_tokenizer_kind kind,
+                             const char *text, size_t length, mg_error *error) {
+    mg_error inner;
+    mg_id_list ids;
+    mg_status status = begin_encoding(corpus, options, kind, text, length, &ids, error);
+    if (status != MG_OK) return status;
+    status = mg_tokenizer_append(corpus->tokenizer, text, length, &ids, &inner);
+    corpus->n = (ptrdiff_t)ids.n;
     return status == MG_OK ? MG_OK : name_the_file(options, status, &inner, error);
+}
+
+/* File by file, so that an error names the file, and the place in it. */
+static mg_status encode_documents(mg_corpus *corpus, const mg_data_options *options, mg_tokenizer_kind kind,
+                                  const mg_documents *d, mg_error *error) {
+    mg_error inner;
+    mg_id_list ids;
+    mg_status status = begin_encoding(corpus, options, kind, d->text, d->length, &ids, error);
+    size_t begin = 0;
+    for (int i = 0; i < d->files.n && status == MG_OK; begin = d->end[i++]) {
+        status = mg_tokenizer_append(corpus->tokenizer, d->text + begin, d->end[i] - begin, &ids, &inner);
+        mg_data_options own = *options;
+        if (d->files.n > 1) own.path = d->files.path[i];
+        if (status != MG_OK) return name_the_file(&own, status, &inner, error);
+    }
+    corpus->n = status == MG_OK ? (ptrdiff_t)ids.n : 0;
+    return status;
 }
 
 static bool is_named_csv(const char *name) {
     const char *dot = strrchr(name, '.');
-    return dot && strcasecmp(dot, ".csv") == 0;
+    return dot && (strcasecmp(dot, ".csv") == 0 || strcasecmp(dot, ".tsv") == 0);
 }
 
 /* Whether a field of a header is one of a grammar's columns, in whatever letters, quotes and blanks. */
@@ -114,13 +132,7 @@ static bool resembles_a_grammar(const char *text, size_t length) {
     return false;
 }
 
-static mg_status load_text(mg_corpus *corpus, const mg_data_options *options, mg_tokenizer_kind kind, const char *text,
-                           size_t length, mg_error *error) {
-    if (length >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) {
-        warn(corpus, "the byte order mark at the start of %s is left out", corpus->name);
-        text += 3;
-        length -= 3;
-    }
+static void hint_at_tables(mg_corpus *corpus, const char *text, size_t length) {
     if (is_named_csv(corpus->name))
         warn(corpus,
              "%s is read as plain text, commas and quotes included: --column NAME reads only the texts of one column, "
@@ -129,24 +141,66 @@ static mg_status load_text(mg_corpus *corpus, const mg_data_options *options, mg
     else if (resembles_a_grammar(text, length))
         warn(corpus, "%s is read as plain text: as a grammar, it would begin with the line state,word,next,weight",
              corpus->name);
-    count_carriage_returns(corpus, text, length);
-    return encode_text(corpus, options, kind, text, length, error);
 }
 
-/* ---- CSV of documents ---- */
+/* What was changed while the files were read, or might have been meant. */
+static void report(mg_corpus *corpus, const mg_data_options *options, const mg_documents *d,
+                   const mg_documents_options *how) {
+    const char *name = corpus->name, *returns = mg_count(d->n_returns, "carriage return").text;
+    if (d->files.n_empty > 0)
+        warn(corpus, "%s of %s %s empty and left out", mg_count(d->files.n_empty, "file").text, name,
+             d->files.n_empty == 1 ? "is" : "are");
+    if (d->n_marks > 0) warn(corpus, "the byte order mark at the start of %s is left out", name);
+    if (d->n_returns > 0 && d->n_old_mac > 0)
+        warn(corpus, "%s has %s (\\r): those that end its lines became newlines, others are dropped", name, returns);
+    else if (d->n_returns > 0)
+        warn(corpus, "%s has %s (\\r), %s", name, returns, how->keep_returns ? "kept as tokens" : "dropped");
+    if (d->n_doubtful > 0)
+        warn(corpus, "%s is valid UTF-8, but read as %s: without --encoding, its letters would be other ones", name,
+             options->encoding);
+    if (d->n_literal > 0 && !options->special)
+        warn(corpus, "%s holds " MG_END_OF_TEXT " %s, read as plain text: --special makes it one token", name,
+             mg_count(d->n_literal, "time").text);
+    if (options->special && d->n_ends == 0)
+        warn(corpus, "--special changes nothing: %s has no " MG_END_OF_TEXT " and only one document", name);
+    if (options->delimiter && !options->column)
+        warn(corpus, "--delimiter changes nothing: %s is read as plain text, not by --column", name);
+}
+
+/* Several texts are kept apart by a token that no text holds, if the model has one. */
+static mg_status choose_ends(mg_corpus *corpus, const mg_data_options *options, int n_files, bool *mark,
+                             mg_error *error) {
+    bool wanted = options->special || (n_files > 1 && !options->column);
+    *mark = wanted && (!options->tokenizer || mg_tokenizer_end_of_text(options->tokenizer) >= 0);
+    if (*mark == wanted) return MG_OK;
+    if (options->special) return mg_error_set(error, MG_ERR_INPUT, "--special: the model has no token " MG_END_OF_TEXT);
+    warn(corpus, "the model has no token " MG_END_OF_TEXT ", so the %d files are joined by newlines", n_files);
+    return MG_OK;
+}
+
+/* GPT-2's tokens know carriage returns, and so does a model that was trained on them. */
+static bool keeps_returns(const mg_data_options *options, mg_tokenizer_kind kind) {
+    if (kind == MG_TOKENIZER_GPT2) return true;
+    return options->tokenizer && kind != MG_TOKENIZER_GRAMMAR &&
+           mg_tokenizer_find(options->tokenizer, (mg_token){"\r", 1}) >= 0;
+}
 
 static mg_status load_documents(mg_corpus *corpus, const mg_data_options *options, mg_tokenizer_kind kind,
-                                const char *csv, size_t length, mg_error *error) {
-    char *text;
-    ptrdiff_t rows;
-    mg_status status = mg_csv_read_column(csv, length, options->path, options->column, &text, &length, &rows, error);
-    if (status == MG_OK && rows == 0)
-        status = mg_error_set(error, MG_ERR_FORMAT, "%s has a header but no rows", options->path);
-    if (status == MG_OK) count_carriage_returns(corpus, text, length);
-    if (status == MG_OK) corpus->line_ends = count(text, length, '\n') - (rows - 1);
-    if (status == MG_OK) status = encode_text(corpus, options, kind, text, length, error);
-    mg_free(text);
-    return status;
+                                mg_documents *d, mg_error *error) {
+    mg_documents_options how = {.column = options->column,
+                                .delimiter = options->delimiter,
+                                .encoding = options->encoding,
+                                .special = options->special,
+                                .keep_returns = keeps_returns(options, kind)};
+    mg_status status = choose_ends(corpus, options, d->files.n, &how.mark, error);
+    if (status != MG_OK) return status;
+    if (!options->column && d->files.n == 1) hint_at_tables(corpus, d->text, d->length);
+    status = mg_documents_join(d, &how, error);
+    if (status != MG_OK) return status;
+    report(corpus, options, d, &how);
+    corpus->line_ends = d->line_ends;
+    corpus->has_ends = d->n_ends > 0;
+    return encode_documents(corpus, options, kind, d, error);
 }
 
 /* ---- Grammar ---- */
@@ -156,17 +210,15 @@ static mg_status look_for_a_grammar(const char *text, size_t length, bool *is_gr
     enum { LONGEST_HEADER = 1024 };
     size_t header = 0;
     while (header < length && header < LONGEST_HEADER && text[header] != '\n' && text[header] != '\r') header++;
-    mg_csv_table *table;
     *is_grammar = false;
     if (header == LONGEST_HEADER) return MG_OK;
-    mg_status status = mg_csv_parse(&table, text, header, "", true, error);
-    if (status == MG_ERR_FORMAT) return MG_OK;
-    if (status != MG_OK) return status;
-    int found = 0;
-    for (int i = 0; i < 4; i++) found += mg_csv_find(table, grammar_columns[i]) >= 0;
-    mg_csv_free(table);
-    *is_grammar = found >= 3;
-    return MG_OK;
+    char delimiter;
+    int found;
+    size_t most = header + LONGEST_HEADER; /* the first line may be "sep=;" */
+    mg_status status = mg_csv_delimiter(text, length < most ? length : most, grammar_columns, 4, &delimiter, &found,
+                                        error);
+    *is_grammar = status == MG_OK && found >= 3;
+    return status;
 }
 
 static mg_status grammar_tokenizer(const mg_grammar *grammar, mg_tokenizer **tokenizer, mg_error *error) {
@@ -272,10 +324,9 @@ static mg_status split(mg_corpus *corpus, const mg_data_options *options, mg_err
     return MG_OK;
 }
 
-/* The bytes, and what else decides which tokens a split has. The program's default split leaves the hash that of the
+/* Besides the bytes, what decides which tokens a split has. The program's default split leaves the hash that of the
  * bytes. */
-static uint64_t hash_of(const mg_data_options *options, const char *text, size_t length) {
-    uint64_t hash = mg_fnv1a(MG_FNV_START, text, length);
+static uint64_t hash_options(uint64_t hash, const mg_data_options *options) {
     if (options->column) hash = mg_fnv1a(hash, options->column, strlen(options->column) + 1);
     if (options->validation != USUAL_VALIDATION)
         hash = mg_fnv1a(hash, &options->validation, sizeof options->validation);
@@ -293,31 +344,37 @@ static mg_status check_options(const mg_data_options *o, mg_error *error) {
     return MG_OK;
 }
 
-static mg_status load(mg_corpus *corpus, const mg_data_options *options, mg_error *error) {
-    const char *slash = strrchr(options->path, '/');
-    corpus->name = mg_strdup(slash ? slash + 1 : options->path, error);
-    if (!corpus->name) return MG_ERR_MEMORY;
-    char *text;
-    size_t length;
-    mg_status status = mg_read_text_or_stream(options->path, MG_MOST_TEXT, MG_MOST_STREAM, &text, &length, error);
-    if (status != MG_OK) return status;
-    corpus->hash = hash_of(options, text, length);
+static mg_status load_source(mg_corpus *corpus, const mg_data_options *options, mg_documents *d, mg_error *error) {
     bool is_grammar = false;
     mg_tokenizer_kind kind;
-    if (!options->column) status = look_for_a_grammar(text, length, &is_grammar, error);
+    mg_status status = options->column ? MG_OK : look_for_a_grammar(d->text, d->length, &is_grammar, error);
+    if (status == MG_OK && is_grammar && d->files.n > 1)
+        status = mg_error_set(error, MG_ERR_INPUT, "%s is a grammar, which is read on its own, not with other files",
+                              d->files.path[0]);
     if (status == MG_OK) status = choose_kind(options, is_grammar, &kind, error);
     if (status == MG_OK) status = check_idle(corpus, options, kind, is_grammar, error);
-    if (status == MG_OK) {
-        if (options->column) {
-            status = load_documents(corpus, options, kind, text, length, error);
-        } else if (is_grammar) {
-            status = load_grammar(corpus, options, kind, text, length, error);
-        } else {
-            status = load_text(corpus, options, kind, text, length, error);
-        }
+    if (status != MG_OK) return status;
+    if (!is_grammar) {
+        status = load_documents(corpus, options, kind, d, error);
+        corpus->hash = hash_options(d->hash, options);
+        return status;
     }
-    mg_free(text);
-    return status == MG_OK ? split(corpus, options, error) : status;
+    corpus->hash = hash_options(mg_fnv1a(MG_FNV_START, d->text, d->length), options);
+    return load_grammar(corpus, options, kind, d->text, d->length, error);
+}
+
+static mg_status load(mg_corpus *corpus, const mg_data_options *options, mg_error *error) {
+    char name[256];
+    mg_documents d;
+    mg_data_name(options->path, name, sizeof name);
+    corpus->name = mg_strdup(name, error);
+    if (!corpus->name) return MG_ERR_MEMORY;
+    mg_status status = mg_documents_begin(&d, options, error);
+    mg_data_options own = *options; /* with a path for messages: one line */
+    if (strcmp(own.path, "-") == 0 || strchr(own.path, '\n')) own.path = name;
+    if (status == MG_OK) status = load_source(corpus, &own, &d, error);
+    mg_documents_free(&d);
+    return status == MG_OK ? split(corpus, &own, error) : status;
 }
 
 mg_status mg_corpus_load(mg_corpus **corpus, const mg_data_options *options, mg_error *error) {
@@ -353,15 +410,19 @@ mg_status mg_corpus_document_end(const mg_corpus *corpus, int *id, mg_error *err
                             "%s: %s; for documents, one word must end every sentence and occur nowhere else",
                             corpus->name, inner.message);
     }
+    bool is_gpt2 = mg_tokenizer_get_kind(corpus->tokenizer) == MG_TOKENIZER_GPT2; /* which always has the token */
+    *id = corpus->has_ends || !is_gpt2 ? mg_tokenizer_end_of_text(corpus->tokenizer) : -1;
+    if (*id >= 0) return MG_OK;
     *id = mg_tokenizer_newline(corpus->tokenizer);
     if (*id < 0)
         return mg_error_set(error, MG_ERR_INPUT,
-                            "%s has no newline among its tokens, so it is one document: documents are the rows of a "
-                            "CSV's column, the lines of a text or the sentences of a grammar",
+                            "%s has no newline among its tokens, so it is one document: documents are several files, "
+                            "the rows of a CSV's column, the lines of a text or the sentences of a grammar",
                             corpus->name);
     if (corpus->line_ends > 0)
         return mg_error_set(error, MG_ERR_INPUT,
-                            "%s has %s inside its texts, and a newline ends a document: take them out", corpus->name,
-                            mg_count(corpus->line_ends, "newline").text);
+                            "%s has %s inside its texts, and a newline ends a document: take them out, or end "
+                            "documents with a token of their own, by --special",
+                            corpus->name, mg_count(corpus->line_ends, "newline").text);
     return MG_OK;
 }

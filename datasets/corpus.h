@@ -5,9 +5,12 @@
 #include "grammar.h"
 
 typedef struct mg_data_options {
-    const char *path;
+    const char *path;     /* a file; a folder: all its files; "-": standard input; several of these, one per line */
     const char *tokens;   /* "char", "word", "gpt2"; NULL: "char" (a grammar brings its own) */
     const char *column;   /* of a CSV whose rows are documents */
+    char delimiter;       /* between its fields; 0: the one of comma, semicolon, tab and bar that gives the column */
+    const char *encoding; /* that iconv(3) knows; NULL: UTF-8 */
+    bool special;         /* <|endoftext|> in a text is one token, which ends a document */
     const char *merges;   /* for "gpt2": merges.txt */
     double validation;    /* share of the tokens, the last, kept for validation, at least one token; 0: none, and the
                            * training tokens serve as both */
@@ -19,20 +22,22 @@ typedef struct mg_data_options {
 typedef enum mg_split { MG_TRAIN, MG_VALIDATION } mg_split;
 
 typedef struct mg_corpus {
-    char *name; /* the file's name without its folder */
+    char *name; /* the file's name without its folder; "a.txt and 2 more" */
     int *ids;   /* all of them; the first n_train are for training */
     ptrdiff_t n, n_train;
     mg_tokenizer *tokenizer; /* owned */
     mg_grammar *grammar;     /* owned; NULL unless the file is a grammar */
-    uint64_t hash;           /* FNV-1a, 64 bits: the file's bytes; a column's name, a validation share that is not the
-                              * default; for a grammar, the draw's seed and size */
-    ptrdiff_t line_ends;     /* inside the texts of a CSV's column */
-    char warning[512];       /* what a user should know, e.g. that CR characters are kept; empty if nothing */
+    uint64_t hash; /* FNV-1a, 64 bits: the files' bytes as UTF-8; a column's name, a validation share that is not the
+                    * default; for a grammar, the draw's seed and size */
+    ptrdiff_t line_ends; /* inside the texts of a CSV's column */
+    bool has_ends;       /* documents end with <|endoftext|>: several texts, and options->special */
+    char warning[1024];  /* what a user should know, e.g. that CR characters are dropped; empty if nothing */
 } mg_corpus;
 
 /* The kind of file is recognized by its content: a CSV with the header state,word,next,weight is a grammar; with
- * options->column it is a CSV of documents, which are joined by newlines; else text. If tokens other than words are
- * requested, a grammar is spelled out as text, and its corpus has no grammar. Errors name the file. */
+ * options->column it is a CSV of documents, which are joined by newlines; else text. Several texts are
+ * joined by <|endoftext|>, which is one token. If tokens other than words are requested, a grammar is spelled out as
+ * text, and its corpus has no grammar. Errors name the file. */
 MG_API mg_status mg_corpus_load(mg_corpus **corpus, const mg_data_options *options, mg_error *error);
 MG_API void mg_corpus_free(mg_corpus *corpus);
 
@@ -42,8 +47,9 @@ MG_API void mg_corpus_batch(const mg_corpus *corpus, mg_split split, mg_rng rng,
                             int *targets);
 
 /* ---- Not installed: between maskgrad's own files ---- */
-/* The token that ends each document: the word that ends a grammar's sentences, else the newline after the row of a CSV
- * or the line of a text. MG_ERR_INPUT if no token does so, with the reason. */
+/* The token that ends each document: the word that ends a grammar's sentences, <|endoftext|> if the corpus or the
+ * model's vocabulary has it, else the newline after the row of a CSV or the line of a text. MG_ERR_INPUT if no token
+ * does so, with the reason. */
 mg_status mg_corpus_document_end(const mg_corpus *corpus, int *id, mg_error *error);
 ptrdiff_t mg_corpus_tokens(const mg_corpus *corpus, mg_split split);
 /* The average number of characters per token of the split, spaces between words included. Divide a loss in nats per

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 /* libcsv grows a field block by block, by default 128 bytes, and copies it each time: quadratic for long fields. */
 enum { LONGEST_FEED = 1 << 16, FIELD_BLOCK = 1 << 18 };
@@ -31,6 +32,7 @@ typedef struct reader {
     const char *name;
     const char *only; /* a column: after the header, only the text of its cells is kept; NULL: all columns */
     int wanted;       /* its number, or ALL */
+    bool header_only; /* the rest of the file is not read */
     mg_error *error;
     mg_status status;
     ptrdiff_t line;        /* the line that is being fed, from 1 */
@@ -157,9 +159,35 @@ static mg_status feed(reader *r, struct csv_parser *parser, const char *bytes, s
                                 "%s: the field that begins on line %td is longer than %d MiB; is a \" missing?",
                                 r->name, r->field_line, MG_CSV_LONGEST_FIELD >> 20);
         if (is_whole) r->line++;
+        if (r->header_only && r->table->n_records > 0) return MG_OK;
     }
     if (r->status == MG_OK && csv_fini(parser, on_field, on_record, r) != 0) return bad_quoting(r, true);
     return r->status;
+}
+
+/* What may stand before the header: a byte order mark, and Excel's line "sep=;". */
+typedef struct preamble {
+    size_t length;
+    int lines;
+    char delimiter; /* 0: no such line */
+} preamble;
+
+static preamble read_preamble(const char *bytes, size_t length) {
+    size_t at = length >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0, end = at;
+    preamble p = {.length = at};
+    while (end < length && end - at < 10 && bytes[end] != '\n' && bytes[end] != '\r') end++;
+    if (end == length || end - at == 10) return p;
+    size_t quote = bytes[at] == '"' && bytes[end - 1] == '"' && end - at == 7;
+    if (end - at != 5 + 2 * quote || strncasecmp(bytes + at + quote, "sep=", 4) != 0) return p;
+    p.delimiter = bytes[at + quote + 4];
+    p.length = end + 1 + (bytes[end] == '\r' && end + 1 < length && bytes[end + 1] == '\n');
+    p.lines = 1;
+    return p;
+}
+
+/* In a file whose fields are separated by tabs, a tab is no space. */
+static int is_blank(unsigned char byte) {
+    return byte == ' ';
 }
 
 static int never_space(unsigned char byte) {
@@ -176,18 +204,22 @@ static mg_status reserve_text(mg_csv_table *t, size_t length, mg_error *error) {
     return MG_OK;
 }
 
-static mg_status parse(reader *r, const char *bytes, size_t length, bool trim) {
+static mg_status parse(reader *r, const char *bytes, size_t length, bool trim, char delimiter) {
     struct csv_parser parser;
+    preamble before = read_preamble(bytes, length);
+    bytes += before.length;
+    length -= before.length;
+    r->line = r->record_line = r->field_line = 1 + before.lines;
     mg_status status = reserve_text(r->table, length, r->error);
     if (status != MG_OK) return status;
     if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI | CSV_APPEND_NULL) != 0)
         return mg_error_set(r->error, MG_ERR_MEMORY, "%s: the CSV parser could not start", r->name);
     csv_set_blk_size(&parser, FIELD_BLOCK);
-    if (!trim) csv_set_space_func(&parser, never_space);
-    if (length >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0) {
-        bytes += 3;
-        length -= 3;
-    }
+    csv_set_delim(&parser, (unsigned char)delimiter);
+    if (!trim)
+        csv_set_space_func(&parser, never_space);
+    else if (delimiter == '\t')
+        csv_set_space_func(&parser, is_blank);
     status = feed(r, &parser, bytes, length);
     csv_free(&parser);
     if (status == MG_OK && r->table->n_records == 0)
@@ -195,12 +227,12 @@ static mg_status parse(reader *r, const char *bytes, size_t length, bool trim) {
     return status;
 }
 
-static mg_status parse_new(mg_csv_table **table, const char *bytes, size_t length, const char *name, bool trim,
-                           const char *only, mg_error *error) {
-    *table = mg_alloc_zero(1, sizeof **table, "a CSV table", error);
+/* Parse with a reader whose table is still to be made. */
+static mg_status parse_new(mg_csv_table **table, reader r, const char *bytes, size_t length, bool trim,
+                           char delimiter) {
+    *table = r.table = mg_alloc_zero(1, sizeof **table, "a CSV table", r.error);
     if (!*table) return MG_ERR_MEMORY;
-    reader r = {*table, name, only, ALL, error, .line = 1, .record_line = 1, .field_line = 1};
-    mg_status status = parse(&r, bytes, length, trim);
+    mg_status status = parse(&r, bytes, length, trim, delimiter);
     if (status != MG_OK) {
         mg_csv_free(*table);
         *table = NULL;
@@ -209,21 +241,65 @@ static mg_status parse_new(mg_csv_table **table, const char *bytes, size_t lengt
 }
 
 mg_status mg_csv_parse(mg_csv_table **table, const char *bytes, size_t length, const char *name, bool trim,
-                       mg_error *error) {
-    return parse_new(table, bytes, length, name, trim, NULL, error);
+                       char delimiter, mg_error *error) {
+    return parse_new(table, (reader){.name = name, .wanted = ALL, .error = error}, bytes, length, trim, delimiter);
 }
 
-mg_status mg_csv_read_column(const char *bytes, size_t length, const char *name, const char *column, char **text,
-                             size_t *text_length, ptrdiff_t *rows, mg_error *error) {
+/* ---- Which character separates the fields ---- */
+
+/* How many of the wanted columns the header has, if this character separates its fields, and how many fields. */
+static mg_status count_columns(const char *bytes, size_t length, char delimiter, const char *const *columns, int n,
+                               int *found, size_t *fields, mg_error *error) {
+    mg_csv_table *header;
+    reader r = {.name = "", .wanted = ALL, .header_only = true, .error = error};
+    *found = 0;
+    *fields = 1;
+    mg_status status = parse_new(&header, r, bytes, length, true, delimiter);
+    if (status == MG_ERR_FORMAT) return MG_OK; /* whoever reads the file says why */
+    if (status != MG_OK) return status;
+    for (int i = 0; i < n; i++) *found += mg_csv_find(header, columns[i]) >= 0;
+    *fields = (size_t)mg_csv_columns(header);
+    mg_csv_free(header);
+    return MG_OK;
+}
+
+mg_status mg_csv_delimiter(const char *bytes, size_t length, const char *const *columns, int n, char *delimiter,
+                           int *found, mg_error *error) {
+    static const char candidates[] = {',', ';', '\t', '|'}; /* from the most to the least usual */
+    enum { LONGEST_HEADER = 1 << 20 };
+    char named = read_preamble(bytes, length).delimiter;
+    size_t most_fields = 0;
+    *found = -1;
+    if (length > LONGEST_HEADER) length = LONGEST_HEADER;
+    for (size_t i = 0; i < (named ? 1 : sizeof candidates); i++) {
+        char candidate = named ? named : candidates[i];
+        int columns_found;
+        size_t fields;
+        mg_status status = count_columns(bytes, length, candidate, columns, n, &columns_found, &fields, error);
+        if (status != MG_OK) return status;
+        if (columns_found < *found || (columns_found == *found && (*found > 0 || fields <= most_fields))) continue;
+        *found = columns_found;
+        most_fields = fields;
+        *delimiter = candidate;
+    }
+    return MG_OK;
+}
+
+mg_status mg_csv_read_column(const char *bytes, size_t length, const char *name, const char *column, char delimiter,
+                             char joint, char **text, size_t *text_length, ptrdiff_t *rows, mg_error *error) {
     mg_csv_table *t;
     *text = NULL;
-    mg_status status = parse_new(&t, bytes, length, name, false, column, error);
+    int found;
+    mg_status status = delimiter ? MG_OK : mg_csv_delimiter(bytes, length, &column, 1, &delimiter, &found, error);
+    if (status != MG_OK) return status;
+    reader r = {.name = name, .only = column, .wanted = ALL, .error = error};
+    status = parse_new(&t, r, bytes, length, false, delimiter);
     if (status != MG_OK) return status;
     size_t header = t->start[t->n_columns];
     *rows = mg_csv_rows(t);
     *text_length = t->length - header - (*rows > 0); /* the last 0 is no newline */
     memmove(t->text, t->text + header, *text_length);
-    for (char *end = t->text; (end = memchr(end, '\0', *text_length - (size_t)(end - t->text)));) *end = '\n';
+    for (char *end = t->text; (end = memchr(end, '\0', *text_length - (size_t)(end - t->text)));) *end++ = joint;
     t->text[*text_length] = '\0';
     *text = t->text;
     t->text = NULL;

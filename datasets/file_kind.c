@@ -5,8 +5,9 @@
 
 /* ---- Formats with a signature (their specifications; file(1) knows the same) ---- */
 
-#define UNPACK(command) "unpack it first, with " command
-static const char EXTRACT[] = "extract its text first", NO_TEXT[] = "a text is needed";
+#define UNPACK(command) "unpack it first, with " command, NULL
+#define EXTRACT "extract its text first", NULL
+#define NO_TEXT "a text is needed", NULL
 
 typedef struct signature {
     size_t at;
@@ -25,7 +26,7 @@ static const signature signatures[] = {
     {SIGNATURE(0, "7z\xBC\xAF"), {"a 7z archive", UNPACK("7z x")}},
     {SIGNATURE(0, "PK\x03\x04"), {"a zip archive, or a document that is one (docx, xlsx, odt, epub)", EXTRACT}},
     {SIGNATURE(257, "ustar"), {"a tar archive", UNPACK("tar xf")}},
-    {SIGNATURE(0, "%PDF-"), {"a PDF", "extract its text first, with pdftotext"}},
+    {SIGNATURE(0, "%PDF-"), {"a PDF", "extract its text first, with pdftotext", NULL}},
     {SIGNATURE(0, "\xD0\xCF\x11\xE0"), {"an old Office document (doc, xls, ppt)", EXTRACT}},
     {SIGNATURE(0, "\x89PNG"), {"a PNG picture", NO_TEXT}},
     {SIGNATURE(0, "\xFF\xD8\xFF"), {"a JPEG picture", NO_TEXT}},
@@ -40,7 +41,7 @@ static const signature signatures[] = {
 
 /* ---- Wide characters ---- */
 
-#define CONVERT(from) "convert it with iconv -f " from " -t UTF-8"
+#define CONVERT(from) "convert it with iconv -f " from " -t UTF-8", from
 typedef struct wide {
     int unit; /* bytes */
     bool big_endian;

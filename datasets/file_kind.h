@@ -5,8 +5,9 @@
 #include <stddef.h>
 
 typedef struct mg_file_kind {
-    const char *name;   /* "UTF-16 text (little-endian)" */
-    const char *remedy; /* how it becomes a text: "convert it with iconv -f UTF-16LE -t UTF-8" */
+    const char *name;     /* "UTF-16 text (little-endian)" */
+    const char *remedy;   /* how it becomes a text: "convert it with iconv -f UTF-16LE -t UTF-8" */
+    const char *encoding; /* of a text: "UTF-16LE"; else NULL */
 } mg_file_kind;
 
 /* NULL: unknown. Meant for bytes that are not a text: a text may begin with the same letters. */

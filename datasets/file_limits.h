@@ -20,6 +20,8 @@
 #define MG_MOST_SAFETENSORS_HEADER (4 * MG_MIB)
 
 enum {
+    MG_MOST_FILES = 1 << 20, /* of one corpus */
+    MG_DEEPEST_FOLDER = 32,
     MG_CSV_MOST_COLUMNS = 16384,     /* the widest sheet of a spreadsheet */
     MG_CSV_LONGEST_FIELD = 16 << 20, /* bytes */
     MG_GRAMMAR_MAX_STATES = 1024,    /* a belief is on the stack; a dense transition matrix is 8 MB */

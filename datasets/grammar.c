@@ -243,7 +243,10 @@ mg_status mg_grammar_parse(mg_grammar **grammar, const char *csv, size_t length,
     mg_grammar *g = mg_alloc_zero(1, sizeof *g, "a grammar", error);
     if (!g) return MG_ERR_MEMORY;
     loader l = {.grammar = g, .name = name, .error = error};
-    mg_status status = mg_csv_parse(&g->table, csv, length, name, true, error);
+    char delimiter;
+    int found;
+    mg_status status = mg_csv_delimiter(csv, length, column_names, N_COLUMNS, &delimiter, &found, error);
+    if (status == MG_OK) status = mg_csv_parse(&g->table, csv, length, name, true, delimiter, error);
     if (status == MG_OK) status = load(&l);
     if (status == MG_OK) {
         *grammar = g;

@@ -1,5 +1,6 @@
 #include "read_text.h"
 
+#include "encoding.h"
 #include "file_kind.h"
 #include "file_limits.h"
 #include "heap.h"
@@ -20,6 +21,9 @@ typedef struct reader {
     const char *path;
     int fd;
     size_t most;
+    bool is_data;         /* --encoding is a remedy */
+    const char *encoding; /* NULL: UTF-8 */
+    bool doubt;
     char *text;
     size_t length, room;
 } reader;
@@ -48,12 +52,15 @@ static mg_status reserve(reader *r, size_t room, mg_error *error) {
 /* MG_OK: of no known kind. */
 static mg_status refuse_kind(const reader *r, mg_error *error) {
     const mg_file_kind *kind = mg_file_kind_of(r->text, r->length);
-    if (!kind) return MG_OK;
+    if (!kind || (kind->encoding && r->encoding)) return MG_OK;
+    if (kind->encoding && r->is_data)
+        return mg_error_set(error, MG_ERR_FORMAT, "%s is %s, not UTF-8 text: --encoding %s reads it", r->path,
+                            kind->name, kind->encoding);
     return mg_error_set(error, MG_ERR_FORMAT, "%s is %s, not UTF-8 text: %s", r->path, kind->name, kind->remedy);
 }
 
 static mg_status refuse_zeros(const reader *r, size_t from, mg_error *error) {
-    const char *zero = memchr(r->text + from, '\0', r->length - from);
+    const char *zero = r->encoding ? NULL : memchr(r->text + from, '\0', r->length - from);
     if (!zero) return MG_OK;
     mg_status status = refuse_kind(r, error);
     if (status != MG_OK) return status;
@@ -81,6 +88,22 @@ static mg_status read_all(reader *r, size_t expected, mg_error *error) {
     return status;
 }
 
+/* The text in place of the bytes. */
+static mg_status convert(reader *r, mg_error *error) {
+    mg_status status = refuse_kind(r, error);
+    if (status != MG_OK || r->length == 0) return status;
+    char *text;
+    size_t length;
+    r->doubt = mg_utf8_check(r->text, r->length, NULL) == MG_OK && !mg_is_ascii(r->text, r->length);
+    status = mg_encoding_read(r->path, r->encoding, r->text, r->length, r->most, &text, &length, error);
+    if (status != MG_OK) return status;
+    mg_free(r->text);
+    r->text = text;
+    r->length = length;
+    r->encoding = NULL;
+    return refuse_zeros(r, 0, error);
+}
+
 static mg_status check(const reader *r, mg_error *error) {
     if (r->length == 0) return mg_error_set(error, MG_ERR_FORMAT, "%s is empty; it must contain text", r->path);
     mg_error inner;
@@ -88,6 +111,11 @@ static mg_status check(const reader *r, mg_error *error) {
     if (is_utf8 && strncmp(r->text, "%PDF-", 5) != 0) return MG_OK; /* a PDF can be all ASCII */
     mg_status status = refuse_kind(r, error);
     if (status != MG_OK) return status;
+    if (r->is_data)
+        return mg_error_set(error, MG_ERR_FORMAT,
+                            "%s: %s; Windows-1252 or Latin-1, as older programs write it, is read with --encoding "
+                            "WINDOWS-1252",
+                            r->path, inner.message);
     return mg_error_set(error, MG_ERR_FORMAT, "%s: %s (Latin-1, say, is converted with iconv -f ISO-8859-1 -t UTF-8)",
                         r->path, inner.message);
 }
@@ -95,6 +123,7 @@ static mg_status check(const reader *r, mg_error *error) {
 static mg_status read_and_check(reader *r, size_t expected, char **text, size_t *length, mg_error *error) {
     mg_status status = expected > r->most ? too_large(r, error) : read_all(r, expected, error);
     close(r->fd);
+    if (status == MG_OK && r->encoding) status = convert(r, error);
     if (status == MG_OK) status = check(r, error);
     if (status != MG_OK) {
         mg_free(r->text);
@@ -113,13 +142,45 @@ mg_status mg_read_text(const char *path, size_t most, char **text, size_t *lengt
     return status == MG_OK ? read_and_check(&r, expected, text, length, error) : status;
 }
 
+static mg_status open_stream(reader *r, mg_error *error) {
+    r->fd = open(r->path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+    return r->fd >= 0 ? MG_OK : mg_error_set(error, MG_ERR_IO, "cannot open %s: %s", r->path, strerror(errno));
+}
+
+static bool is_stream(const char *path) {
+    struct stat about;
+    return stat(path, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
+}
+
+/* r->path is opened, its limits are set, and it is read. */
+static mg_status read_any(reader *r, size_t most, size_t most_of_stream, char **text, size_t *length, mg_error *error) {
+    bool stream = is_stream(r->path);
+    size_t expected = 0;
+    *text = NULL;
+    r->most = stream ? most_of_stream : most;
+    mg_status status = stream ? open_stream(r, error) : mg_open_regular(r->path, &r->fd, &expected, error);
+    return status == MG_OK ? read_and_check(r, expected, text, length, error) : status;
+}
+
 mg_status mg_read_text_or_stream(const char *path, size_t most, size_t most_of_stream, char **text, size_t *length,
                                  mg_error *error) {
-    struct stat about;
-    bool is_stream = stat(path, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
-    if (!is_stream) return mg_read_text(path, most, text, length, error);
-    reader r = {.path = path, .most = most_of_stream, .fd = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC)};
+    return read_any(&(reader){.path = path}, most, most_of_stream, text, length, error);
+}
+
+mg_status mg_read_data(const char *path, const char *encoding, char **text, size_t *length, bool *doubt,
+                       mg_error *error) {
+    reader r = {.path = path, .is_data = true, .encoding = encoding};
+    mg_status status;
     *text = NULL;
-    if (r.fd < 0) return mg_error_set(error, MG_ERR_IO, "cannot open %s: %s", path, strerror(errno));
-    return read_and_check(&r, 0, text, length, error);
+    if (strcmp(path, "-") == 0) {
+        r.path = "standard input";
+        r.most = MG_MOST_STREAM;
+        r.fd = dup(STDIN_FILENO);
+        if (r.fd < 0) return mg_error_set(error, MG_ERR_IO, "standard input cannot be read: %s", strerror(errno));
+        status = read_and_check(&r, 0, text, length, error);
+    } else {
+        status = read_any(&r, MG_MOST_TEXT, MG_MOST_STREAM, text, length, error);
+    }
+    *doubt = r.doubt;
+    return status;
 }

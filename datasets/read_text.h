@@ -4,6 +4,7 @@
 
 #include "error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Reads a regular file of at most `most` bytes (file_limits.h). *text is allocated (mg_free) and 0-terminated. An error
@@ -14,5 +15,10 @@ mg_status mg_read_text(const char *path, size_t most, char **text, size_t *lengt
  * bytes. Reading stops at the first 0 byte, so that /dev/zero is refused at once. */
 mg_status mg_read_text_or_stream(const char *path, size_t most, size_t most_of_stream, char **text, size_t *length,
                                  mg_error *error);
+/* What --data names: the same with the limits of data, "-" being standard input, in another encoding than UTF-8 if one
+ * is given (encoding.h). *text is UTF-8 either way. *doubt is true if the bytes are valid UTF-8 though another encoding
+ * was asked for, which would read them differently. */
+mg_status mg_read_data(const char *path, const char *encoding, char **text, size_t *length, bool *doubt,
+                       mg_error *error);
 
 #endif

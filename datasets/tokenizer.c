@@ -121,19 +121,44 @@ const char *mg_tokenizer_separator(const mg_tokenizer *t, int previous_id, int i
     return previous_id < 0 ? "" : t->row->separator;
 }
 
+/* Every token has at least one byte. The system gives no memory for what stays unused. */
+mg_status mg_id_list_make(mg_id_list *list, size_t length, mg_error *error) {
+    *list = (mg_id_list){.id = mg_alloc(length, sizeof *list->id, "token ids", error)};
+    if (!list->id) return MG_ERR_MEMORY;
+    mg_heap_fills_slowly(list->id, length * sizeof *list->id);
+    return MG_OK;
+}
+
+static mg_status check_encodes(const mg_tokenizer *t, mg_error *error) {
+    if (t->row->encode) return MG_OK;
+    return mg_error_set(error, MG_ERR_INPUT,
+                        "this model has no tokenizer and cannot read text: give it ids, or import it again "
+                        "with its merges.txt");
+}
+
+mg_status mg_tokenizer_append(const mg_tokenizer *t, const char *text, size_t length, mg_id_list *list,
+                              mg_error *error) {
+    mg_status status = check_encodes(t, error);
+    list->offset = 0;
+    while (status == MG_OK && list->offset < length) {
+        const char *part = text + list->offset, *end = memchr(part, '\0', length - list->offset);
+        size_t n = end ? (size_t)(end - part) : length - list->offset;
+        if (n > 0) status = t->row->encode(t, part, n, list, error);
+        if (status == MG_OK && end) list->id[list->n++] = mg_tokenizer_end_of_text(t);
+        list->offset += n + 1;
+    }
+    return status;
+}
+
 mg_status mg_tokenizer_encode(const mg_tokenizer *t, const char *text, size_t length, int **ids, size_t *n_ids,
                               mg_error *error) {
     *ids = NULL;
     *n_ids = 0;
-    if (!t->row->encode)
-        return mg_error_set(error, MG_ERR_INPUT,
-                            "this model has no tokenizer and cannot read text: give it ids, or import it again "
-                            "with its merges.txt");
-    /* Every token has at least one byte. The system gives no memory for what stays unused. */
-    mg_id_list list = {mg_alloc(length, sizeof *list.id, "token ids", error), 0};
-    if (!list.id) return MG_ERR_MEMORY;
-    mg_heap_fills_slowly(list.id, length * sizeof *list.id);
-    mg_status status = t->row->encode(t, text, length, &list, error);
+    mg_id_list list;
+    mg_status status = check_encodes(t, error);
+    if (status == MG_OK) status = mg_id_list_make(&list, length, error);
+    if (status != MG_OK) return status;
+    status = t->row->encode(t, text, length, &list, error);
     if (status != MG_OK) {
         mg_free(list.id);
         return status;
@@ -190,13 +215,20 @@ bool mg_tokenizer_equal(const mg_tokenizer *a, const mg_tokenizer *b) {
     return true;
 }
 
+int mg_tokenizer_find(const mg_tokenizer *tokenizer, mg_token token) {
+    return mg_vocabulary_find(&tokenizer->vocabulary, token);
+}
+
 static int find_token(const mg_tokenizer *tokenizer, const char *bytes) {
-    size_t length = strlen(bytes);
-    for (int id = 0; id < mg_tokenizer_size(tokenizer); id++) {
-        mg_token token = mg_tokenizer_token(tokenizer, id);
-        if (token.length == length && memcmp(token.bytes, bytes, length) == 0) return id;
-    }
-    return -1;
+    return mg_tokenizer_find(tokenizer, (mg_token){bytes, strlen(bytes)});
+}
+
+bool mg_is_end_of_text(mg_token token) {
+    return token.length == strlen(MG_END_OF_TEXT) && memcmp(token.bytes, MG_END_OF_TEXT, token.length) == 0;
+}
+
+int mg_tokenizer_end_of_text(const mg_tokenizer *tokenizer) {
+    return tokenizer->kind == MG_TOKENIZER_GRAMMAR ? -1 : find_token(tokenizer, MG_END_OF_TEXT);
 }
 
 int mg_tokenizer_newline(const mg_tokenizer *tokenizer) {
@@ -204,13 +236,10 @@ int mg_tokenizer_newline(const mg_tokenizer *tokenizer) {
 }
 
 int mg_tokenizer_start_id(const mg_tokenizer *tokenizer) {
-    int id = -1;
-    switch (mg_tokenizer_get_kind(tokenizer)) {
-    case MG_TOKENIZER_GPT2: id = find_token(tokenizer, "<|endoftext|>"); break;
-    case MG_TOKENIZER_GRAMMAR: id = find_token(tokenizer, "."); break;
-    case MG_TOKENIZER_CHAR:
-    case MG_TOKENIZER_WORD: id = mg_tokenizer_newline(tokenizer); break;
-    case MG_TOKENIZER_NONE: break;
-    }
+    int id = mg_tokenizer_end_of_text(tokenizer);
+    if (id < 0 && tokenizer->kind == MG_TOKENIZER_GRAMMAR)
+        id = find_token(tokenizer, ".");
+    else if (id < 0)
+        id = mg_tokenizer_newline(tokenizer);
     return id < 0 ? 0 : id;
 }

@@ -11,6 +11,7 @@
 typedef struct mg_id_list {
     int *id;
     size_t n;
+    size_t offset; /* in the whole text, of the part that is being encoded: for messages */
 } mg_id_list;
 
 /* What differs between kinds: one row each. */
@@ -43,6 +44,20 @@ mg_status mg_tokenizer_make(mg_tokenizer **tokenizer, mg_tokenizer_kind kind, co
                             const mg_token *tokens, void *extra, mg_error *error);
 /* One more owner: mg_tokenizer_free must then be called once more. Not to be used from two threads at once. */
 mg_tokenizer *mg_tokenizer_share(const mg_tokenizer *tokenizer);
+
+/* The token that ends a document, in the vocabulary of GPT2 and, of texts with several documents, of CHAR and WORD. */
+#define MG_END_OF_TEXT "<|endoftext|>"
+bool mg_is_end_of_text(mg_token token);
+int mg_tokenizer_find(const mg_tokenizer *tokenizer, mg_token token); /* its id, or -1 */
+/* Its id, or -1. */
+int mg_tokenizer_end_of_text(const mg_tokenizer *tokenizer);
+/* As mg_tokenizer_from_text, for documents in which a 0 byte stands for the end of one. */
+mg_status mg_tokenizer_from_documents(mg_tokenizer **tokenizer, mg_tokenizer_kind kind, const char *text, size_t length,
+                                      mg_error *error);
+/* Append the ids of such documents. The list has room; the tokenizer has the token if there is a 0 byte. */
+mg_status mg_tokenizer_append(const mg_tokenizer *tokenizer, const char *text, size_t length, mg_id_list *ids,
+                              mg_error *error);
+mg_status mg_id_list_make(mg_id_list *ids, size_t length, mg_error *error);
 
 /* The bytes of the first token of n >= 1 bytes of valid UTF-8; only for CHAR and WORD. */
 typedef size_t mg_piece_fn(const char *text, size_t n);

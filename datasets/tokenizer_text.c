@@ -44,7 +44,7 @@ static mg_status encode(const mg_tokenizer *t, const char *text, size_t length, 
         int id = mg_vocabulary_find(&t->vocabulary, token);
         if (id < 0)
             return mg_error_set(error, MG_ERR_INPUT, "%s at byte %zu is not among the %s of the vocabulary",
-                                mg_quote(token).text, at,
+                                mg_quote(token).text, ids->offset + at,
                                 mg_count(t->n_tokens, t->kind == MG_TOKENIZER_CHAR ? "character" : "word").text);
         ids->id[ids->n++] = id;
         at += token.length;
@@ -57,11 +57,13 @@ static const char *not_utf8(mg_token token) {
 }
 
 static const char *not_a_character(mg_token token) {
+    if (mg_is_end_of_text(token)) return NULL;
     if (not_utf8(token)) return not_utf8(token);
     return char_piece(token.bytes, token.length) == token.length ? NULL : "is more than one character";
 }
 
 static const char *not_a_word(mg_token token) {
+    if (mg_is_end_of_text(token)) return NULL;
     if (not_utf8(token)) return not_utf8(token);
     return word_piece(token.bytes, token.length) == token.length ? NULL : "is more than one word";
 }
@@ -76,18 +78,40 @@ static int by_bytes(const void *a, const void *b) {
     return order ? order : (x->length > y->length) - (x->length < y->length);
 }
 
-mg_status mg_tokenizer_from_text(mg_tokenizer **tokenizer, mg_tokenizer_kind kind, const char *text, size_t length,
-                                 mg_error *error) {
-    *tokenizer = NULL;
-    mg_piece_fn *piece = mg_tokenizer_piece(kind);
-    mg_vocabulary found = {0};
-    mg_status status = mg_utf8_check(text, length, error);
+static mg_status collect(mg_vocabulary *found, mg_piece_fn *piece, const char *text, size_t length, mg_error *error) {
+    mg_status status = MG_OK;
     for (size_t at = 0; at < length && status == MG_OK;) {
         mg_token token = {text + at, piece(text + at, length - at)};
         int id;
-        status = mg_vocabulary_add(&found, token, &id, error);
+        status = mg_vocabulary_add(found, token, &id, error);
         at += token.length;
     }
+    return status;
+}
+
+/* The same, where a 0 byte is the token that ends a document. */
+static mg_status collect_documents(mg_vocabulary *found, mg_piece_fn *piece, const char *text, size_t length,
+                                   mg_error *error) {
+    mg_status status = MG_OK;
+    for (size_t at = 0; at < length && status == MG_OK;) {
+        const char *end = memchr(text + at, '\0', length - at);
+        size_t n = end ? (size_t)(end - text) - at : length - at;
+        int id;
+        status = collect(found, piece, text + at, n, error);
+        if (status == MG_OK && end)
+            status = mg_vocabulary_add(found, (mg_token){MG_END_OF_TEXT, strlen(MG_END_OF_TEXT)}, &id, error);
+        at += n + 1;
+    }
+    return status;
+}
+
+static mg_status from_text(mg_tokenizer **tokenizer, mg_tokenizer_kind kind, bool documents, const char *text,
+                           size_t length, mg_error *error) {
+    *tokenizer = NULL;
+    mg_vocabulary found = {0};
+    mg_status status = mg_utf8_check(text, length, error);
+    if (status == MG_OK)
+        status = (documents ? collect_documents : collect)(&found, mg_tokenizer_piece(kind), text, length, error);
     if (status == MG_OK && found.n == 0)
         status = mg_error_set(error, MG_ERR_FORMAT, "the text is empty; a vocabulary needs at least one token");
     if (status == MG_OK) {
@@ -96,4 +120,14 @@ mg_status mg_tokenizer_from_text(mg_tokenizer **tokenizer, mg_tokenizer_kind kin
     }
     mg_vocabulary_free(&found);
     return status;
+}
+
+mg_status mg_tokenizer_from_text(mg_tokenizer **tokenizer, mg_tokenizer_kind kind, const char *text, size_t length,
+                                 mg_error *error) {
+    return from_text(tokenizer, kind, false, text, length, error);
+}
+
+mg_status mg_tokenizer_from_documents(mg_tokenizer **tokenizer, mg_tokenizer_kind kind, const char *text, size_t length,
+                                      mg_error *error) {
+    return from_text(tokenizer, kind, true, text, length, error);
 }

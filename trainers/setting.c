@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_SIZE = 4096 };
+enum { TEXT_SIZE = MG_SETTING_ROOM };
 
 static void *place(const mg_setting *flag, void *values) {
     return (char *)values + flag->offset;
@@ -97,7 +97,8 @@ mg_status mg_setting_set(const mg_setting *flag, void *values, const char *text,
     case MG_SETTING_REAL: return set_number(flag, value, text, error);
     case MG_SETTING_ON:
     case MG_SETTING_OFF: return set_switch(flag, value, text, error);
-    case MG_SETTING_TEXT: *(const char **)value = text; return MG_OK;
+    case MG_SETTING_TEXT:
+    case MG_SETTING_LIST: *(const char **)value = text; return MG_OK;
     case MG_SETTING_CUSTOM: return flag->parse(text, value, error);
     case MG_SETTING_HEADING: break;
     }
@@ -123,6 +124,7 @@ void mg_setting_format(const mg_setting *flag, const void *values, char *text, s
         snprintf(text, size, "%s", *(const bool *)value == (flag->kind == MG_SETTING_ON) ? "true" : "false");
         break;
     case MG_SETTING_TEXT:
+    case MG_SETTING_LIST:
         if (*(const char *const *)value) snprintf(text, size, "%s", *(const char *const *)value);
         break;
     case MG_SETTING_CUSTOM: flag->format(value, text, size); break;

@@ -22,6 +22,7 @@ typedef enum mg_setting_kind {
     MG_SETTING_INT64,  /* int64_t, or a uint64_t whose values stay below 2^63 */
     MG_SETTING_REAL,   /* double, finite */
     MG_SETTING_TEXT,   /* const char *, not copied */
+    MG_SETTING_LIST,   /* the same with one item per line: the flag may be given again, and files hold a list */
     MG_SETTING_ON,     /* bool: the flag takes no value and sets it */
     MG_SETTING_OFF,    /* bool: the flag takes no value and sets it; in files its opposite, as "scale" of --no-scale */
     MG_SETTING_CUSTOM, /* .parse and .format know */
@@ -66,6 +67,8 @@ mg_status mg_setting_set(const mg_setting *setting, void *values, const char *te
 /* One value as text that mg_setting_set reads back exactly; "" for a text that is NULL. */
 void mg_setting_format(const mg_setting *setting, const void *values, char *text, size_t size);
 bool mg_setting_equal(const mg_setting *setting, const void *a, const void *b);
+/* The longest text of any setting, its final 0 included. */
+enum { MG_SETTING_ROOM = 4096 };
 bool mg_setting_in_range(const mg_setting *setting, double value);
 /* The next word of a list separated by spaces, and its length, 0 at the end; moves *list past it. */
 size_t mg_next_word(const char **list, const char **word);

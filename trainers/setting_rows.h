@@ -13,6 +13,7 @@
 #define REAL(field, low, high)                                                                                         \
     .kind = MG_SETTING_REAL, .offset = MEMBER(field, double : 0), .min = low, .max = high, .argument = "X"
 #define TEXT(field, what) .kind = MG_SETTING_TEXT, .offset = MEMBER(field, const char * : 0), .argument = what
+#define LIST(field, what) .kind = MG_SETTING_LIST, .offset = MEMBER(field, const char * : 0), .argument = what
 #define ON(field) .kind = MG_SETTING_ON, .offset = MEMBER(field, bool : 0)
 #define OFF(field) .kind = MG_SETTING_OFF, .offset = MEMBER(field, bool : 0)
 #define CUSTOM(field, parser, formatter, what)                                                                         \

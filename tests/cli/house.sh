@@ -59,7 +59,7 @@ compiles gpt.h "$(include_path lib/core)" && complain "lib/core can include gpt.
 compiles gpt.h "$(include_path lib/nn)" || complain "lib/nn cannot include gpt.h"
 
 # Third parties: the rows of CONTRIBUTING.md that mention a header name its rooms, and after "shared with" files elsewhere.
-for header in cblas.h pthread.h Random123 csv.h pcre2.h hdf5.h zlib.h jansson.h argp.h; do
+for header in cblas.h pthread.h Random123 csv.h pcre2.h iconv.h hdf5.h zlib.h jansson.h argp.h; do
     name=${header//./\\.}
     rows=$(grep -E "^\| [a-z/]+ \|.*\b$name" CONTRIBUTING.md) || complain "CONTRIBUTING.md has no room for $header"
     allowed="$(cut -d'|' -f2 <<<"$rows" | sed 's,[ ]*$,/,') $(sed -nE "s,.*$name \(shared with ([^)]+)\).*,\1,p" <<<"$rows" | tr -d ,)"
@@ -114,5 +114,5 @@ strangers=$(comm -13 "$work/public" "$work/exported")
 [ -s "$work/exported" ] || complain "no exported symbols were found in $library"
 [ -z "$strangers" ] || complain "exported, but in no installed header: $strangers"
 
-[ "$wrong" -eq 0 ] && echo "$checked pairs of rooms, and nine third-party headers, are in order"
+[ "$wrong" -eq 0 ] && echo "$checked pairs of rooms, and ten third-party headers, are in order"
 exit "$wrong"

@@ -43,7 +43,7 @@ done
 refuses "contradict each other" train "${tiny[@]}" --lookahead 1 --mask window:4
 refuses "--mask takes window:N with N from 1" train "${tiny[@]}" --mask window:0
 printf 'one line of text, and no other' >one.txt
-refuses "is one document" train "${tiny[@]}" --data one.txt --block-size 2 --mask documents
+refuses "is one document" train --data one.txt "${tiny[@]:2}" --block-size 2 --mask documents
 printf 't\n"a\nb"\nccc\nddddddddddddddd\n' >inside.csv
-refuses "newline inside its texts" train "${tiny[@]}" --data inside.csv --column t --block-size 2 --mask documents
+refuses "newline inside its texts" train --data inside.csv "${tiny[@]:2}" --column t --block-size 2 --mask documents
 "$maskgrad" bench --n-layer 1 --n-embd 16 --n-head 2 --steps 2 --mask documents --threads 2 >log || fail "bench: $(cat log)"

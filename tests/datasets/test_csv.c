@@ -8,7 +8,7 @@ static mg_error error;
 
 static mg_csv_table *parse(const char *csv, bool trim) {
     mg_csv_table *table;
-    mg_status status = mg_csv_parse(&table, csv, strlen(csv), "t.csv", trim, &error);
+    mg_status status = mg_csv_parse(&table, csv, strlen(csv), "t.csv", trim, ',', &error);
     if (status != MG_OK) print_error("%s\n", error.message);
     assert_int_equal(status, MG_OK);
     return table;
@@ -72,7 +72,8 @@ static void malformed_files_are_refused(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         mg_csv_table *table;
-        assert_int_equal(mg_csv_parse(&table, cases[i][0], strlen(cases[i][0]), "t.csv", false, &error), MG_ERR_FORMAT);
+        assert_int_equal(mg_csv_parse(&table, cases[i][0], strlen(cases[i][0]), "t.csv", false, ',', &error),
+                         MG_ERR_FORMAT);
         assert_says(error.message, cases[i][1]);
         assert_null(table);
     }
@@ -86,11 +87,11 @@ static void a_swallowed_file_hits_the_limit(void **state) {
     for (size_t i = 0; i < length; i += 1000) csv[i] = '\n';
     memcpy(csv, "a,b\n1,\"", 7);
     mg_csv_table *table;
-    assert_int_equal(mg_csv_parse(&table, csv, length, "t.csv", false, &error), MG_ERR_FORMAT);
+    assert_int_equal(mg_csv_parse(&table, csv, length, "t.csv", false, ',', &error), MG_ERR_FORMAT);
     assert_says(error.message, "begins on line 2 is longer than 16 MiB");
     memset(csv, 'x', length);
     memcpy(csv, "a\n", 2);
-    assert_int_equal(mg_csv_parse(&table, csv, length, "t.csv", false, &error), MG_ERR_FORMAT);
+    assert_int_equal(mg_csv_parse(&table, csv, length, "t.csv", false, ',', &error), MG_ERR_FORMAT);
     assert_says(error.message, "begins on line 2 is longer than 16 MiB");
     mg_free(csv);
 }
@@ -99,7 +100,7 @@ static void a_swallowed_file_hits_the_limit(void **state) {
 static const char spam[] = "v1,v2,,,\nham,\"Go, now\",,,\nspam,Free,,\"x\ny\",\n,,,,\n";
 
 static mg_status read_column(const char *csv, const char *column, char **text, size_t *length, ptrdiff_t *rows) {
-    return mg_csv_read_column(csv, strlen(csv), "t.csv", column, text, length, rows, &error);
+    return mg_csv_read_column(csv, strlen(csv), "t.csv", column, 0, '\n', text, length, rows, &error);
 }
 
 static void assert_column(const char *csv, const char *column, const char *expected, ptrdiff_t n_rows) {
@@ -154,15 +155,16 @@ static void too_many_columns_are_refused(void **state) {
     mg_csv_table *table;
     for (int n = MG_CSV_MOST_COLUMNS - 1; n <= MG_CSV_MOST_COLUMNS + 1; n++) { /* and one more: the last is empty */
         mg_status expected = n < MG_CSV_MOST_COLUMNS ? MG_OK : MG_ERR_FORMAT;
-        assert_int_equal(mg_csv_parse(&table, csv, 2 * (size_t)n, "t.csv", false, &error), expected);
+        assert_int_equal(mg_csv_parse(&table, csv, 2 * (size_t)n, "t.csv", false, ',', &error), expected);
         mg_csv_free(table);
     }
-    assert_int_equal(mg_csv_parse(&table, csv, 2 * N, "t.csv", false, &error), MG_ERR_FORMAT);
+    assert_int_equal(mg_csv_parse(&table, csv, 2 * N, "t.csv", false, ',', &error), MG_ERR_FORMAT);
     assert_says(error.message, "t.csv, line 1: a CSV file may have at most 16384 columns");
-    assert_int_equal(mg_csv_read_column(csv, 2 * N, "t.csv", "a", &text, &length, &rows, &error), MG_ERR_FORMAT);
+    assert_int_equal(mg_csv_read_column(csv, 2 * N, "t.csv", "a", 0, '\n', &text, &length, &rows, &error),
+                     MG_ERR_FORMAT);
     assert_says(error.message, "16384");
     csv[1] = '\n'; /* a row may have no more than its header either */
-    assert_int_equal(mg_csv_parse(&table, csv, 2 * N, "t.csv", false, &error), MG_ERR_FORMAT);
+    assert_int_equal(mg_csv_parse(&table, csv, 2 * N, "t.csv", false, ',', &error), MG_ERR_FORMAT);
     assert_says(error.message, "t.csv, line 2: ");
     mg_free(csv);
 }

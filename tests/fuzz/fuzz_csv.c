@@ -44,7 +44,7 @@ static void check_columns(const mg_csv_table *table, const char *data, size_t si
         size_t length;
         ptrdiff_t rows;
         mg_error error;
-        mg_status status = mg_csv_read_column(data, size, "fuzz", name, &text, &length, &rows, &error);
+        mg_status status = mg_csv_read_column(data, size, "fuzz", name, ',', '\n', &text, &length, &rows, &error);
         require(status == MG_OK || (status == MG_ERR_INPUT && error.message[0] != '\0'));
         if (status == MG_OK) check_column(table, column, text, length, rows);
         if (status == MG_OK) mg_free(text);
@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (int trim = 0; trim < 2; trim++) {
         mg_csv_table *table;
         mg_error error;
-        mg_status status = mg_csv_parse(&table, (const char *)data, size, "fuzz", trim, &error);
+        mg_status status = mg_csv_parse(&table, (const char *)data, size, "fuzz", trim, ',', &error);
         if (status == MG_OK) check_cells(table);
         if (status == MG_OK && !trim) check_columns(table, (const char *)data, size);
         if (status == MG_OK) mg_csv_free(table);

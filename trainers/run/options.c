@@ -1,4 +1,5 @@
 #include "options.h"
+#include "data_files.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -37,6 +38,26 @@ static mg_status parse_tokens(const char *text, void *tokens, mg_error *error) {
 static void format_text(const void *value, char *text, size_t size) {
     const char *content = *(const char *const *)value;
     snprintf(text, size, "%s", content ? content : "");
+}
+
+static bool is_letter(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+static mg_status parse_delimiter(const char *text, void *value, mg_error *error) {
+    bool is_tab = strcmp(text, "tab") == 0 || strcmp(text, "\\t") == 0, one = text[0] > ' ' && !text[1];
+    char found = is_tab || strcmp(text, "\t") == 0 ? '\t' : text[0];
+    if (found != '\t' && (!one || (unsigned char)found >= 0x7F || strchr("\"'", found) || is_letter(found)))
+        return mg_error_set(error, MG_ERR_INPUT,
+                            "--delimiter is one punctuation mark such as ; or the word tab, not '%s'", text);
+    *(char *)value = found;
+    return MG_OK;
+}
+
+static void format_delimiter(const void *value, char *text, size_t size) {
+    char delimiter = *(const char *)value;
+    const char one[] = {delimiter, '\0'};
+    snprintf(text, size, "%s", delimiter == '\t' ? "tab" : one);
 }
 
 /* One folder's name, so that the folder is runs/NAME. */
@@ -80,11 +101,18 @@ static mg_status parse_resume(const char *text, void *init_from, mg_error *error
 /* clang-format off */
 const mg_setting mg_data_settings[] = {
     {.kind = MG_SETTING_HEADING, .help = "Data:"},
-    {.name = "data", .also = "dataset f file", FREE, TEXT(data.path, "FILE"),
-     .help = "A text, a CSV, or a grammar (a CSV with the header state,word,next,weight)"},
+    {.name = "data", .also = "dataset f file", FREE, LIST(data.path, "FILE"),
+     .help = "A text, a CSV, or a grammar (a CSV with the header state,word,next,weight); a folder: all its files; -: "
+             "standard input. Give it again for more files"},
     {.name = "tokens", FIXED, CUSTOM(data.tokens, parse_tokens, format_text, "KIND"),
      .help = "Kind of token: char, word or gpt2 [char; for a grammar, its words]"},
     {.name = "column", FIXED, TEXT(data.column, "NAME"), .help = "Column of a CSV to read; each row is a document"},
+    {.name = "delimiter", FIXED, CUSTOM(data.delimiter, parse_delimiter, format_delimiter, "CHAR"), .added = true,
+     .help = "What separates the fields of a CSV: a character, or tab [found: comma, semicolon, tab or |]"},
+    {.name = "encoding", FREE, TEXT(data.encoding, "NAME"), .added = true,
+     .help = "Encoding of the data, as iconv names it: UTF-16, WINDOWS-1252 … [UTF-8]"},
+    {.name = "special", FIXED, ON(data.special), .added = true,
+     .help = "Read <|endoftext|> in the data as one token, which ends a document; it ends the rows of a CSV, too"},
     {.name = "merges", FREE, TEXT(data.merges, "FILE"), .help = "GPT-2's merges.txt, needed by --tokens gpt2"},
     {.name = "validation", FIXED, REAL(data.validation, 0, 1), .open = MG_SETTING_OPEN_MAX,
      .help = "Fraction of the tokens, from the end, kept for validation (0: validate on the training tokens)"},
@@ -150,15 +178,19 @@ void mg_run_default_dir(const mg_run_options *options, char *path, size_t size) 
         snprintf(path, size, "runs/%s", options->name);
         return;
     }
-    const char *slash = strrchr(options->data.path, '/');
-    const char *base = slash ? slash + 1 : options->data.path;
-    const char *dot = strrchr(base, '.');
-    int length = (int)(dot && dot > base ? dot - base : (ptrdiff_t)strlen(base));
+    char base[256];
+    size_t first = strcspn(options->data.path, "\n");
+    mg_data_name(options->data.path, base, sizeof base);
+    bool several = options->data.path[first] != '\0';
+    char *dot = strrchr(base, '.');
+    if (dot && dot > base && !several) *dot = '\0';
+    for (char *c = base; *c && several; c++)
+        if (*c == ' ') *c = '-';
     char mask[128];
     mg_mask_words(&options->train.model, mask, sizeof mask);
     char *to = mask; /* "none, leak 0.1:2" becomes "none-leak-0.1-2" */
     for (const char *from = mask; *from; from++)
         if (*from != ',') *to++ = *from == ' ' || *from == ':' ? '-' : *from;
     *to = '\0';
-    snprintf(path, size, "runs/%.*s-%s", length, base, mask);
+    snprintf(path, size, "runs/%s-%s", base, mask);
 }

@@ -26,8 +26,22 @@ static void key_of(const mg_setting *flag, char *key, size_t size) {
 
 /* ---- Writing ---- */
 
+/* A list of one item is written as the item: most runs read one file. */
+static json_t *list_of(const char *text) {
+    if (!strchr(text, '\n')) return text[0] ? json_string(text) : json_null();
+    json_t *list = json_array();
+    for (size_t n; *text; text += n + (text[n] == '\n')) {
+        n = strcspn(text, "\n");
+        if (json_array_append_new(list, json_stringn(text, n)) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
 static json_t *value_of(const mg_setting *flag, const void *values) {
-    char text[4096];
+    char text[MG_SETTING_ROOM];
     mg_setting_format(flag, values, text, sizeof text);
     switch (flag->kind) {
     case MG_SETTING_INT:
@@ -35,6 +49,7 @@ static json_t *value_of(const mg_setting *flag, const void *values) {
     case MG_SETTING_REAL: return json_real(strtod(text, NULL));
     case MG_SETTING_ON:
     case MG_SETTING_OFF: return json_boolean(strcmp(text, "true") == 0);
+    case MG_SETTING_LIST: return list_of(text);
     default: return text[0] ? json_string(text) : json_null();
     }
 }
@@ -182,6 +197,25 @@ static mg_status take_setting(const mg_setting *setting, const json_t *value, vo
     return mg_setting_set(setting, values, text, error);
 }
 
+/* A list becomes one text, one item per line, which the settings keep in its place. */
+static mg_status join_list(json_t *settings, const char *key, const json_t **value, mg_error *error) {
+    char text[MG_SETTING_ROOM] = "";
+    size_t at = 0;
+    for (size_t i = 0; i < json_array_size(*value); i++) {
+        const char *item = json_string_value(json_array_get(*value, i));
+        if (!item || !item[0] || strchr(item, '\n'))
+            return mg_error_set(error, MG_ERR_FORMAT, "it should be a list of texts of one line");
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", i > 0 ? "\n" : "", item);
+        if (at >= sizeof text)
+            return mg_error_set(error, MG_ERR_FORMAT, "it should have less than %zu bytes", sizeof text);
+    }
+    json_t *joined = json_string(text);
+    if (json_object_set_new(settings, key, joined) != 0)
+        return mg_error_set(error, MG_ERR_MEMORY, "out of memory for a list");
+    *value = joined;
+    return MG_OK;
+}
+
 static const mg_setting *setting_of(const char *wanted) {
     char key[64];
     mg_setting_cursor at = {0};
@@ -201,6 +235,9 @@ static mg_status take_settings(json_t *settings, const char *path, mg_run_option
         const json_t *value = json_object_get(settings, key);
         if (!value && s->added) continue;
         if (!value) return mg_error_set(error, MG_ERR_FORMAT, "%s: the setting '%s' is missing", path, key);
+        bool is_list = s->kind == MG_SETTING_LIST && json_is_array(value);
+        if (is_list && join_list(settings, key, &value, &reason) != MG_OK)
+            return mg_error_set(error, MG_ERR_FORMAT, "%s: '%s': %s", path, key, reason.message);
         if (take_setting(s, value, (char *)options + at.base, &reason) != MG_OK)
             return mg_error_set(error, MG_ERR_FORMAT, "%s: '%s': %s", path, key, reason.message);
     }

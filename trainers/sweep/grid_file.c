@@ -58,7 +58,7 @@ static mg_status check_rows(int64_t n, const char *path, mg_error *error) {
 static mg_status add_csv(mg_sweep_grid *grid, const char *text, size_t length, const char *path, mg_error *error) {
     mg_csv_table *csv;
     mg_sweep_axis *axis = NULL;
-    mg_status status = mg_csv_parse(&csv, text, length, path, true, error);
+    mg_status status = mg_csv_parse(&csv, text, length, path, true, ',', error);
     if (status != MG_OK) return status;
     status = check_rows(mg_csv_rows(csv), path, error);
     if (status == MG_OK) status = mg_sweep_grid_new_axis(grid, (int)mg_csv_rows(csv), &axis, error);
