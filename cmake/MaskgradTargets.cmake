@@ -50,12 +50,13 @@ target_compile_options(maskgrad_warnings INTERFACE -Wall -Wextra -Wpedantic -Wsh
     -Wmissing-prototypes -Wno-unknown-pragmas $<$<BOOL:${MASKGRAD_WERROR}>:-Werror>
     $<$<C_COMPILER_ID:Clang>:-Wno-pass-failed>) # a simd loop that clang leaves scalar is slower, not wrong
 
-# How everything of ours is built: never -ffast-math, since -inf and NaN mean something here. Nobody reads errno behind
-# sqrt, and without it sqrt is an instruction.
+# How everything of ours is built: never -ffast-math, since -inf and NaN mean something here. Nobody reads errno after sqrt,
+# nor the flags that floating-point operations raise: without them sqrt is an instruction, and a loop with a condition in
+# it becomes vector code without AVX-512, too.
 add_library(maskgrad_build INTERFACE)
-target_compile_options(maskgrad_build INTERFACE -fno-math-errno)
+target_compile_options(maskgrad_build INTERFACE -fno-math-errno -fno-trapping-math)
 if(MASKGRAD_ARITHMETIC STREQUAL "portable") # no sum in another order, nothing rounded once instead of twice
-    target_compile_options(maskgrad_build INTERFACE -ffp-contract=off -fno-trapping-math) # nobody reads the flags: vectors
+    target_compile_options(maskgrad_build INTERFACE -ffp-contract=off)
     target_compile_definitions(maskgrad_build INTERFACE MG_PORTABLE)
 else()
     target_compile_options(maskgrad_build INTERFACE -ffp-contract=fast -fopenmp-simd)
