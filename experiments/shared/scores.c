@@ -34,6 +34,16 @@ double lab_entropy(ptrdiff_t n, const mg_real *weights) {
     return entropy;
 }
 
+double lab_jacobian(ptrdiff_t n, const mg_real *weights) {
+    double squares = 0, cubes = 0;
+    for (ptrdiff_t j = 0; j < n; j++) {
+        double p = (double)weights[j];
+        squares += p * p;
+        cubes += p * p * p;
+    }
+    return sqrt(lab_larger(0, squares - 2 * cubes + squares * squares));
+}
+
 /* J = diag(p) − p pᵀ has p_i (1 − p_i) on its diagonal and −p_i p_j beside it. */
 static double jacobian_norm(const double *p) {
     double sum = 0;

@@ -27,6 +27,8 @@ void lab_measure_scores(mg_lab *lab, bool spoilt, lab_scores *scores);
 
 /* Σ −p ln p of n weights in nats, with 0 ln 0 = 0. */
 double lab_entropy(ptrdiff_t n, const mg_real *weights);
+/* |diag(p) − p pᵀ| of n weights p, Frobenius: √(Σp² − 2Σp³ + (Σp²)²). */
+double lab_jacobian(ptrdiff_t n, const mg_real *weights);
 /* Draw `what` against d_k, both scalings, on a figure with a logarithmic x axis. */
 void lab_scores_lines(lab_figure *figure, const lab_means what[LAB_N_SCALINGS]);
 

@@ -159,8 +159,8 @@ static void set_up(mg_lab *lab, const saturation_study *s, lab_variant *variant)
 static void tell(mg_lab *lab, const mg_gpt_config *model) {
     lab_hypothesis(lab, "A product of d_k random numbers has standard deviation √d_k. Undivided, the softmax saturates "
                         "as d_k grows, and its Jacobian goes to 0.");
-    lab_hypothesis(lab, "So the gradient of the scores collapses, and training is slow, if queries and keys start with "
-                        "unit variance.");
+    lab_hypothesis(lab, "So little of a gradient reaches the scores, and training is slow, if queries and keys start "
+                        "with unit variance.");
     lab_hypothesis(lab, "The gradients of W_q and W_k need not shrink: the factor that was left out multiplies them "
                         "too.");
     lab_hypothesis(lab, "With GPT-2's small initial weights nothing is saturated at the start.");
@@ -226,7 +226,7 @@ mg_status lab_saturation(mg_lab *lab, mg_error *error) {
     mg_corpus *corpus = NULL;
     if (!status) status = lab_load_corpus(lab, &s.run, &corpus, error);
     if (status) return status;
-    s.usual = is_usual(&s.run.train);
+    s.usual = !asked->run.data.path && is_usual(&s.run.train);
     lab_variant variant[SATURATION_MOST_MODELS];
     s.training = (lab_training){
         .n_variants = N_PAIRED + 2 * s.n_swept, .variant = variant, .watch = saturation_watch, .user = &s.probes};

@@ -16,6 +16,7 @@ enum { SATURATION_MOST_MODELS = N_PAIRED + 2 * SATURATION_MOST_SWEPT };
 typedef struct saturation_numbers {
     double entropy;   /* mean over rows, as a share of ln(visible keys) */
     double saturated; /* share of rows with a weight above 0.99 */
+    double jacobian;  /* mean over rows of the norm of diag(p) − p pᵀ */
     double scores;    /* norm of the gradient of the scaled scores */
     double w_q, w_k, w_v;
     double tape_error; /* distance of the gradient of q from scale · dS · k, relative: the derivation, checked */
@@ -43,7 +44,7 @@ typedef struct saturation_study {
     lab_training training;
     saturation_probes probes;
     mg_run_options run;
-    bool usual; /* the settings are the lab's own, for which it is known how much slower the training is */
+    bool usual; /* settings and data are the lab's own, for which it is known how much slower the training is */
     int n_swept, d_k[SATURATION_MOST_SWEPT];
 } saturation_study;
 

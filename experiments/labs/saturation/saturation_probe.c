@@ -57,7 +57,7 @@ static double largest_of(ptrdiff_t n, const mg_real *p) {
 
 /* Sums over the rows of one head of one window; the models are causal. */
 typedef struct row_sums {
-    double entropy, saturated, scores, error, size;
+    double entropy, saturated, jacobian, scores, error, size;
 } row_sums;
 
 static void look_at_head(const saturation_probes *p, const mg_gpt_capture *capture, const mg_gpt_config *c, int layer,
@@ -74,6 +74,7 @@ static void look_at_head(const saturation_probes *p, const mg_gpt_capture *captu
         if (visible > 1) {
             to->entropy += lab_entropy(visible, weights) / log((double)visible);
             to->saturated += largest_of(visible, weights) > 0.99;
+            to->jacobian += lab_jacobian(visible, weights);
         }
         score_gradient(&h, weights, heads->grad + row * C + h.begin, rows, visible, p->ds);
         for (ptrdiff_t j = 0; j < visible; j++) to->scores += p->ds[j] * p->ds[j];
@@ -94,6 +95,7 @@ static saturation_numbers look_at_layer(const saturation_probes *p, const mg_gpt
     const mg_tensor *w = &mg_params_find(mg_gpt_params(gpt), name)->tensor;
     return (saturation_numbers){.entropy = sums.entropy / rows,
                                 .saturated = sums.saturated / rows,
+                                .jacobian = sums.jacobian / rows,
                                 .scores = sqrt(sums.scores),
                                 .w_q = norm_of_columns(w, 0, C),
                                 .w_k = norm_of_columns(w, C, 2 * C),

@@ -69,8 +69,9 @@ static void show_gradients(mg_lab *lab, const mg_gpt_config *model, const satura
     lab_floor(figure, "no difference", 1);
     lab_figure_end(
         figure,
-        "The Jacobian says: the larger the initial weights, the more of the gradient of the scores is lost without the "
-        "division. The gradients of W_q and W_k need not be smaller: they are multiplied by the factor "
+        "The larger the initial weights, the smaller is the Jacobian without the division; what it is multiplied by, "
+        "the gradient from above, differs between the models, too. The gradients of W_q and W_k need not be smaller: "
+        "they are multiplied by the factor "
         "that was left out, √d_k = %.3g. Would someone watching gradient norms notice the saturation?",
         sqrt((double)(model->n_embd / model->n_head)));
 }
@@ -106,6 +107,9 @@ static double sum_over_layers(const saturation_probes *p, int model, double (*wh
 static double entropy_of(const saturation_numbers *n) {
     return n->entropy;
 }
+static double jacobian_of(const saturation_numbers *n) {
+    return n->jacobian;
+}
 static double scores_of(const saturation_numbers *n) {
     return n->scores;
 }
@@ -130,20 +134,22 @@ static double deviation_of_scores(const mg_gpt_config *model) {
     return init * init * model->n_embd * sqrt((double)(model->n_embd / model->n_head));
 }
 
-/* What holds before the first step, at any settings at which rows of random scores saturate. */
+/* What holds before the first step, at any settings at which rows of random scores saturate, and on any data. The
+ * gradient of the scores itself is no such thing: it is the Jacobian times what comes from above, and rows that average
+ * less leave larger outputs, whose gradients are others. But what W_q and W_k get of it has a factor √d_k more. */
 static void check_start(mg_lab *lab, const mg_gpt_config *model, const saturation_probes *p) {
     enum { LEAST_D_K = 16, N_RATIOS = 3 };
     int d_k = model->n_embd / model->n_head;
     static const char *const names[N_RATIOS] = {
-        "2/√C, at the start: entropy unscaled / scaled", "2/√C, at the start: gradient of the scores unscaled / scaled",
-        "2/√C, at the start: gradient of W_q and W_k unscaled / scaled, which does not shrink"};
-    const double ratios[N_RATIOS] = {ratio(p, TWO_SCALED, entropy_of), ratio(p, TWO_SCALED, scores_of),
-                                     ratio(p, TWO_SCALED, w_qk_of)};
+        "2/√C, at the start: entropy unscaled / scaled", "2/√C, at the start: the softmax's Jacobian unscaled / scaled",
+        "2/√C, at the start: gradient of W_q and W_k unscaled / scaled, over the same of the scores"};
+    const double ratios[N_RATIOS] = {ratio(p, TWO_SCALED, entropy_of), ratio(p, TWO_SCALED, jacobian_of),
+                                     ratio(p, TWO_SCALED, w_qk_of) / ratio(p, TWO_SCALED, scores_of)};
     for (int i = 0; i < N_RATIOS && d_k < LEAST_D_K; i++)
         lab_undecided(lab, names[i], ratios[i], "", "d_k = %d is too small for rows to saturate", d_k);
     if (d_k >= LEAST_D_K) {
         lab_check_below(lab, names[0], ratios[0], 0.5, "");
-        lab_check_below(lab, names[1], ratios[1], 0.95, "");
+        lab_check_below(lab, names[1], ratios[1], 0.5, "");
         lab_check_above(lab, names[2], ratios[2], 1, "");
     }
     double flat = ratio(p, GPT2_SCALED, entropy_of), deviation = deviation_of_scores(model);
@@ -178,11 +184,13 @@ static void check_training(mg_lab *lab, const saturation_study *s) {
         lab_check_above(lab, name, slower[TWO_SCALED / 2], 0.03, "nats");
     else
         lab_undecided(lab, name, slower[TWO_SCALED / 2], "nats",
-                      "how much slower is known only for the lab's own settings");
+                      "how much slower is known only for the lab's own settings and data");
     lab_note(lab,
              "Loss, mean of the last quarter of the evaluations, unscaled minus scaled: %+.3f nats at initial weights "
-             "of %s, %+.3f at 1/√C, %+.3f at 2/√C.",
-             slower[0], saturation_init(lab, model, GPT2_SCALED), slower[1], slower[2]);
+             "of %s, %+.3f at 1/√C, %+.3f at 2/√C. At 2/√C, before the first step, the gradient of the scores without "
+             "the division is %.2f times that with it, and those of W_q and W_k %.2f times.",
+             slower[0], saturation_init(lab, model, GPT2_SCALED), slower[1], slower[2], ratio(p, TWO_SCALED, scores_of),
+             ratio(p, TWO_SCALED, w_qk_of));
 }
 
 void saturation_show(mg_lab *lab, const saturation_study *s) {
