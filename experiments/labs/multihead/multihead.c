@@ -123,7 +123,9 @@ mg_status lab_multihead(mg_lab *lab, mg_error *error) {
                    "on all.");
     lab_hypothesis(lab, "One head has one set of weights per query. Where two different places must be told apart by a "
                         "linear reader, two heads can do it and one cannot, at the same number of parameters.");
-    lab_hypothesis(lab, "Where a linear reader follows at once, W^O adds nothing: two matrices in a row are one.");
+    lab_hypothesis(lab,
+                   "Where a linear reader follows at once, W^O adds nothing that can be said: two matrices in a row "
+                   "are one. How fast it is learned may differ.");
     lab_guess(lab, "one", "%", "Two symbols are asked for at once. What share of its answers does one head get right?");
     lab_guess(lab, "two", "%", "And two heads, of the same total width?");
     lab_exercise(lab,
