@@ -91,8 +91,13 @@ static void show_line(mg_lab *lab, const mg_corpus *corpus, int n, const channel
     lab_line(figure, LAB_SKY, "theory", n, x, line);
     lab_points(figure, LAB_UNMASKED, "measured", n, x, y);
     lab_floor(figure, honest_name(corpus), h->loss);
-    lab_figure_end(figure, "In theory the points lie on the line, or a little above it: no model is perfect. Where the "
-                           "line is known, a loss below the floor can be read the other way: how much leaks?");
+    lab_figure_end(
+        figure, "%s A loss below the dashed line can be read the other way: how much leaks?",
+        corpus->grammar
+            ? "In theory the points lie on the line, but for the luck of which labels are visible, or a little "
+              "above it: no model is perfect."
+            : "Of a text nobody knows the line. This one is drawn from what the model that sees no label pays, "
+              "which is the first point: do the others lie on it?");
 }
 
 static void show_positions(mg_lab *lab, int n, const channel_run *r, const honest *h, int T) {
@@ -120,16 +125,16 @@ static void show_curves(mg_lab *lab, const mg_run_options *run, int n, const cha
                    "its lowest loss possible is a dashed line. Which curve would have told you of a leak?");
 }
 
-static void show_table(mg_lab *lab, int n, const channel_run *r, const honest *h) {
+static void show_table(mg_lab *lab, const mg_corpus *corpus, int n, const channel_run *r, const honest *h) {
     lab_table *table = lab_table_begin(lab, "leaks", "The leak, read from the loss",
-                                       "ε\ttheory\tloss\tfloor − loss\tε from the loss");
+                                       "ε\ttheory\tloss\thonest − loss\tε from the loss");
     for (int i = 0; i < n; i++)
         lab_table_row(table, "%.2f\t%.4f\t%.4f\t%.4f\t%.3f", r[i].probability, theory(h, r[i].probability), r[i].loss,
                       h->loss - r[i].loss, estimate(h, r[i].loss));
     lab_table_end(table,
                   "Nats per token. All that can leak is (1/T) Σ h_t over all positions but the last, %.4f nats; the "
-                  "last column is floor − loss divided by it.",
-                  h->labeled);
+                  "last column is honest − loss divided by it. Honest is what %s%s loses, %.4f nats.",
+                  h->labeled, corpus->grammar ? "the " : "", honest_name(corpus), h->loss);
 }
 
 /* ---- Checks ---- */
@@ -204,7 +209,7 @@ static mg_status measure(mg_lab *lab, const mg_run_options *run, const mg_corpus
         if (r[i].probability == 0.5) lab_answer(lab, "half", r[i].loss);
     check(lab, corpus, run, n, r, &h);
     show_line(lab, corpus, n, r, &h);
-    show_table(lab, n, r, &h);
+    show_table(lab, corpus, n, r, &h);
     show_positions(lab, n, r, &h, T);
     show_curves(lab, run, n, r, &h);
     return MG_OK;
