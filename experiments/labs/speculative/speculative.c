@@ -97,7 +97,7 @@ static void tell(mg_lab *lab, const lab_variant variant[N_MODELS], const mg_run_
     lab_hypothesis(lab, "Without the mask it does not: each position reads the drafted token that it should judge, and "
                         "approves of nearly all of them.");
     lab_hypothesis(lab, "A drafted token stays with probability α = Σ min(p, q), and a pass writes "
-                        "(1 − α^(γ+1)) / (1 − α) tokens.");
+                        "(1 − α^(γ+1)) / (1 − α) tokens if they stay independently of each other.");
     lab_hypothesis(lab, "The text is distributed as without drafting, however bad the draft: a drafted x stays with "
                         "probability min(1, p/q), else a draw from max(0, p − q) takes its place.");
     lab_guess(lab, "nonsense", "%", "Words are drawn at random. How many of them does the unmasked model accept?");

@@ -28,6 +28,11 @@ void speculative_predict(const speculative_models *m, mg_gpt *gpt, mg_tape *tape
 double speculative_overlap(const double *p, const double *q, int n);
 /* (1 − α^(γ+1)) / (1 − α): tokens per pass if each drafted token stays with probability α by itself. */
 double speculative_tokens(double alpha, int gamma);
+/* Expected of a text of `length` tokens, drafted gamma at a time: how many drafted tokens are accepted, in how many
+ * passes of the target. stays (length + gamma, for the last pass may write more): min(1, q(x)/p(x)) of the text's
+ * tokens x, which is how likely it is that x, where it was drafted, was accepted, and not put in the place of another.
+ */
+void speculative_expect(int gamma, int length, const double *stays, double *accepted, double *passes);
 
 /* speculative_mask.c: one pass against step by step, with the mask and without. */
 mg_status lab_speculative_mask(mg_lab *lab, const speculative_models *m, mg_error *error);

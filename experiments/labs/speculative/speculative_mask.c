@@ -13,8 +13,9 @@ enum { DRAFTED, RANDOM, N_DRAFTS }; /* by the draft model; by nobody */
 enum { ONE_PASS, STEPS, N_WAYS };
 
 #define DIFFERS 1e-3      /* of a probability: more than rounding */
-#define LEARNED 0.3       /* nats: a model that reads its labels loses less on them */
-#define MOST_REFUSED 0.05 /* of the drafted tokens, by a model that reads them */
+#define MOST_REFUSED 0.05 /* of the tokens, by a model that reads them */
+#define LEARNED 0.05   /* nats: it loses less on labels that it reads, and so gives them 1 − MOST_REFUSED or more */
+#define LEAST_ROOM 0.2 /* of random words, refused by an honest judge: else there is nothing to approve of too much */
 
 typedef struct tally {
     long judged, stays[N_WAYS];
@@ -115,8 +116,37 @@ static void show(mg_lab *lab, tally tallies[N_DRAFTS][N_JUDGES]) {
         lab_bars(figure, i == MASKED ? LAB_MASKED : LAB_UNMASKED, judges[i], 4, places, y);
     }
     lab_figure_end(figure, "A masked judge must say the same in one pass as in steps. An unmasked one reads the token "
-                           "that it judges: in one pass it approves of more than it should, and in steps, with nothing "
-                           "to read, of other tokens.");
+                           "that it judges, in one pass, and has nothing to read in steps: what does it approve of?");
+}
+
+/* What an unmasked judge that reads its labels does, each limit 4 standard errors away. */
+static void check_unmasked(mg_lab *lab, const speculative_models *m, tally tallies[N_DRAFTS][N_JUDGES]) {
+    const tally *drafted = &tallies[DRAFTED][UNMASKED], *nonsense = &tallies[RANDOM][UNMASKED];
+    const tally *honest = &tallies[RANDOM][MASKED];
+    double n = (double)drafted->judged, stays = share(nonsense, ONE_PASS);
+    double refused = MOST_REFUSED + 4 * sqrt(MOST_REFUSED * (1 - MOST_REFUSED) / n);
+    struct {
+        const char *name;
+        double observed, least;
+    } check[] = {
+        {"unmasked: share of drafted tokens that stay in one pass", share(drafted, ONE_PASS), 1 - refused},
+        {"unmasked: share of judgments that come out otherwise in steps", (double)drafted->otherwise / n, refused},
+        {"random words that stay in one pass: unmasked minus masked", stays - share(honest, ONE_PASS),
+         4 * (hypot(sqrt(honest->draws), sqrt(n * stays * (1 - stays)))) / n},
+    };
+    enum { N_CHECKS = sizeof check / sizeof *check };
+    double room = 1 - honest->expected / n;
+    for (int i = 0; i < N_CHECKS; i++)
+        if (m->open_loss > LEARNED)
+            lab_undecided(lab, check[i].name, check[i].observed, "",
+                          "the unmasked model has not learned to read its labels: it loses %.2f nats on them, so train "
+                          "longer",
+                          m->open_loss);
+        else if (i == N_CHECKS - 1 && room < LEAST_ROOM)
+            lab_undecided(lab, check[i].name, check[i].observed, "",
+                          "random words suit this text: an honest judge refuses only %.0f %% of them", 100 * room);
+        else
+            lab_check_above(lab, check[i].name, check[i].observed, check[i].least, "");
 }
 
 static void check(mg_lab *lab, const speculative_models *m, tally tallies[N_DRAFTS][N_JUDGES]) {
@@ -125,26 +155,8 @@ static void check(mg_lab *lab, const speculative_models *m, tally tallies[N_DRAF
                     lab_larger(masked->largest, random->largest), DIFFERS, "");
     lab_check_near(lab, "masked: share of random words that stay, against Σ min(p, 1/V)", share(random, ONE_PASS),
                    random->expected / (double)random->judged, 4 * sqrt(random->draws) / (double)random->judged, "");
-    const tally *drafted = &tallies[DRAFTED][UNMASKED], *nonsense = &tallies[RANDOM][UNMASKED];
-    struct {
-        const char *name;
-        double observed, least;
-    } open[] = {
-        {"unmasked: share of drafted tokens that stay in one pass", share(drafted, ONE_PASS), 1 - MOST_REFUSED},
-        {"unmasked: share of judgments that come out otherwise in steps",
-         (double)drafted->otherwise / (double)drafted->judged, 0.25},
-        {"random words that stay in one pass: unmasked minus masked",
-         share(nonsense, ONE_PASS) - share(random, ONE_PASS), 0.1},
-    };
-    lab_answer(lab, "nonsense", 100 * share(nonsense, ONE_PASS));
-    for (size_t i = 0; i < sizeof open / sizeof *open; i++)
-        if (m->open_loss > LEARNED)
-            lab_undecided(lab, open[i].name, open[i].observed, "",
-                          "the unmasked model has not learned to read its labels: it loses %.2f nats on them, so train "
-                          "longer",
-                          m->open_loss);
-        else
-            lab_check_above(lab, open[i].name, open[i].observed, open[i].least, "");
+    lab_answer(lab, "nonsense", 100 * share(&tallies[RANDOM][UNMASKED], ONE_PASS));
+    check_unmasked(lab, m, tallies);
 }
 
 mg_status lab_speculative_mask(mg_lab *lab, const speculative_models *m, mg_error *error) {
