@@ -7,6 +7,7 @@
 
 /* Nats. BLAS sums a row of a product in an order that depends on where in the product the row is. */
 static const double ROUNDING = 1e-4;
+static const double LEAST_CONTROL = 10; /* % of the tokens, whose loss depends on what is before their document */
 enum { N_WINDOWS = 16, N_QUICK = 6, MOST_DRAWS = 50, MOST_POSITIONS = 64, MOST_LOGITS = 1 << 23 };
 
 typedef struct window {
@@ -243,12 +244,19 @@ static void check_losses(windows *w, const difference *others, const difference 
     mg_lab *lab = w->lab;
     lab_check_count(lab, "documents: tokens whose loss is another, to the last bit, among other documents",
                     others->differ, 0, "tokens");
-    lab_check_count(lab, lab_format(lab, "documents: tokens whose loss is more than %g nats from that alone", ROUNDING),
-                    packed->apart, 0, "tokens");
-    lab_check_at_least(lab, "positions that run on, the control: tokens whose loss is",
-                       percent(run_on->apart, run_on->tokens), 90, "%");
-    lab_check_at_least(lab, "causal, the control: tokens whose loss is", percent(causal->apart, causal->tokens), 90,
-                       "%");
+    const char *name = lab_format(lab, "documents: tokens whose loss is more than %g nats from that alone", ROUNDING);
+    double of_run_on = percent(run_on->apart, run_on->tokens), of_causal = percent(causal->apart, causal->tokens);
+    if (of_run_on < LEAST_CONTROL || of_causal < LEAST_CONTROL)
+        lab_undecided(
+            lab, name, (double)packed->apart, "tokens",
+            "the control failed: hardly a token's loss depends on what is before its document, or on where it "
+            "is");
+    else
+        lab_check_count(lab, name, packed->apart, 0, "tokens");
+    lab_note(lab,
+             "The control: if positions run on, the losses of %.0f %% of the tokens are that far from those alone, and "
+             "of the causal model's %.0f %%.",
+             of_run_on, of_causal);
 }
 
 /* The share of the causal mask's pairs of query and key that the mask of documents keeps. */
