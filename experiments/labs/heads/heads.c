@@ -280,14 +280,24 @@ static void show_table(mg_lab *lab, const maps *m, const lab_head_numbers *unifo
         uniform->entropy, uniform->first, n_heads(m), names_in_words(lab, counts));
 }
 
-static void check_all(mg_lab *lab, const maps *m) {
-    double excess = -INFINITY, bound = log(m->T);
-    for (ptrdiff_t h = 0; h < n_heads(m); h++) excess = lab_larger(excess, m->entropy[h].mean);
+/* The most by which a head's entropy is above that of the head that looks at all of its keys alike. */
+static double excess_entropy(mg_lab *lab, const maps *m, const mg_gpt_config *config) {
+    mg_real *map = lab_reals(lab, (ptrdiff_t)m->T * m->T);
+    double excess = -INFINITY;
+    for (ptrdiff_t h = 0; h < n_heads(m); h++) {
+        lab_head_uniform(m->T, mg_gpt_mask(config, (int)(h / m->n_head), (int)(h % m->n_head)), map);
+        excess = lab_larger(excess, m->entropy[h].mean - lab_head_measure(m->T, map, NULL).entropy);
+    }
+    return excess;
+}
+
+static void check_all(mg_lab *lab, const maps *m, const mg_gpt_config *config) {
     lab_check_below(lab, "how far a row's weights are from a sum of 1", m->sum_error, 1e-5, "");
     lab_check_zero(lab, "largest weight where the mask allows none", m->forbidden, "");
     lab_check_below(lab, "captured weights, against the softmax of the captured scores", m->softmax_error, 1e-5, "");
     lab_check_zero(lab, "logits that capturing changed", m->different_logits, "");
-    lab_check_at_most(lab, "largest entropy of a head, against ln T", excess, bound, "nats");
+    lab_check_at_most(lab, "entropy of a head minus that of a uniform one under the same mask, at most",
+                      excess_entropy(lab, m, config), 1e-5, "nats");
 }
 
 /* ---- Habits, on the text that asks for them ---- */
@@ -416,7 +426,7 @@ static mg_status measure(mg_lab *lab, lab_subject *subject, mg_gpt *unmasked, mg
     lab_head_uniform(m.T, config->mask, map);
     lab_head_numbers uniform = lab_head_measure(m.T, map, NULL);
     lab_answer(lab, "before", m.numbers[head_with_most(&m, on_token_before)].offset[1]);
-    check_all(lab, &m);
+    check_all(lab, &m, config);
     show_portraits(lab, subject, &texts, asked_layer(lab));
     show_layers(lab, &m, &uniform, mg_gpt_is_causal(config));
     show_scatter(lab, &m, &uniform);
