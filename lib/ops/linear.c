@@ -5,6 +5,7 @@
  * linear_tied is y = x Wᵀ with W (out,in): GPT-2's head, whose matrix is the token embedding (Press & Wolf 2017).
  * linear_add is y = r + x W + b and linear_gelu is y = gelu(x W + b): what follows the product is done to a tile while
  * it is in the cache, which saves a pass over memory in each direction. */
+#include "few_rows.h"
 #include "gelu.h"
 #include "gemm.h"
 #include "operation.h"
@@ -37,6 +38,7 @@ static ptrdiff_t tile_rows(ptrdiff_t n, ptrdiff_t tiles) {
 typedef struct job {
     ptrdiff_t n, in, out;
     bool tied, gelu;
+    bool few;                               /* rows, and no backward: few_rows.h computes them */
     ptrdiff_t tile_rows;                    /* what a tile takes of x's rows, … */
     const mg_real *x, *w, *bias, *residual; /* bias and residual may be NULL */
     mg_real *y, *slope;                     /* slope: gelu's at x W + b, or NULL */
@@ -90,8 +92,27 @@ MG_KERNEL static void gelu_rows(ptrdiff_t rows, ptrdiff_t n, mg_real *restrict y
     }
 }
 
+static const mg_few_rows *few_rows(void) {
+#ifdef MG_CLONES
+    if (__builtin_cpu_supports("x86-64-v4")) return &mg_few_rows_v4;
+    if (__builtin_cpu_supports("x86-64-v3")) return &mg_few_rows_v3;
+#endif
+    return &mg_few_rows_baseline;
+}
+
+/* y = x W, or added to what was preset. */
+static void multiply_few(const job *j, mg_range outputs, bool is_preset, mg_real *workspace) {
+    ptrdiff_t n = outputs.end - outputs.begin;
+    mg_real *y = j->y + outputs.begin;
+    if (j->tied) {
+        few_rows()->tied(j->n, n, j->in, j->x, j->w + outputs.begin * j->in, y, j->out);
+        return;
+    }
+    for (ptrdiff_t i = 0; i < j->n && !is_preset; i++) memset(y + i * j->out, 0, (size_t)n * sizeof *y);
+    few_rows()->plain(j->n, n, j->in, j->x, j->w + outputs.begin, j->out, y, j->out, workspace);
+}
+
 static void forward_tile(void *context, ptrdiff_t tile, void *workspace) {
-    (void)workspace;
     const job *j = context;
     mg_range rows = {0, j->n}, outputs = {0, j->out};
     if (j->n > TILE_ROWS)
@@ -104,8 +125,11 @@ static void forward_tile(void *context, ptrdiff_t tile, void *workspace) {
     if (is_preset)
         preset(n_rows, n_out, j->residual ? j->residual + at : NULL, j->bias ? j->bias + outputs.begin : NULL,
                j->y + at, j->out);
-    mg_gemm(n_rows, n_out, j->in, 1, (mg_matrix){j->x + rows.begin * j->in, j->in, false}, weight(j, outputs.begin),
-            is_preset, j->y + at, j->out);
+    if (j->few)
+        multiply_few(j, outputs, is_preset, workspace);
+    else
+        mg_gemm(n_rows, n_out, j->in, 1, (mg_matrix){j->x + rows.begin * j->in, j->in, false}, weight(j, outputs.begin),
+                is_preset, j->y + at, j->out);
     if (j->gelu) gelu_rows(n_rows, n_out, j->y + at, j->slope ? j->slope + at : NULL, j->out);
 }
 
@@ -285,6 +309,16 @@ static const mg_op linear_tied_op = {"linear_tied", linear_tied_backward};
 static const mg_op linear_add_op = {"linear_add", linear_backward};
 static const mg_op linear_gelu_op = {"linear_gelu", linear_backward};
 
+/* Some tokens of one text, or one token of each of some texts: decoding. Small batches of an evaluation stay with BLAS,
+ * whose bits older checkpoints have; and in portable arithmetic every product is one sum in one order already. */
+static bool is_few(const mg_tensor *x) {
+#ifdef MG_PORTABLE
+    return false;
+#endif
+    bool is_decoding = x->ndim < 3 || x->dim[0] == 1 || x->dim[1] == 1;
+    return is_decoding && mg_size(x) / x->dim[x->ndim - 1] <= MG_FEW_ROWS;
+}
+
 static mg_tensor *linear(mg_tape *tape, const mg_op *op, mg_tensor *x, mg_tensor *w, mg_tensor *bias,
                          mg_tensor *residual) {
     bool tied = op == &linear_tied_op;
@@ -305,11 +339,12 @@ static mg_tensor *linear(mg_tape *tape, const mg_op *op, mg_tensor *x, mg_tensor
     MG_OP_CHECK(tape, op, !residual || mg_same_shape(residual, y), "the result is %s and what it is added to is %s",
                 mg_shape(y).text, residual ? mg_shape(residual).text : "");
     j.y = y->data;
-    if (j.gelu && mg_tape_wants(tape, 4, in))
-        j.slope = mg_tape_alloc(tape, (size_t)mg_size(y), sizeof(mg_real), "gelu's slopes");
+    bool backward_follows = mg_tape_wants(tape, 4, in);
+    j.few = !backward_follows && is_few(x);
+    if (j.gelu && backward_follows) j.slope = mg_tape_alloc(tape, (size_t)mg_size(y), sizeof(mg_real), "gelu's slopes");
     j.tile_rows = tile_rows(j.n, 4);
     mg_parallel(j.n > TILE_ROWS ? mg_tile_count(j.n, j.tile_rows) : mg_tile_count(j.out, tile_outputs(j.out)),
-                forward_tile, &j, 0);
+                forward_tile, &j, j.few && !tied ? few_rows()->plain_bytes(j.n, j.in) : 0);
     mg_tape_append(tape, op, y, 4, in, j.slope);
     return y;
 }
