@@ -201,7 +201,7 @@ static void generate(mg_gpt *gpt, mg_tape *tape, mg_kv_cache *cache, int *ids, p
     ids[0] = 0;
     if (cache) mg_kv_cache_clear(cache);
     for (ptrdiff_t i = 0; i < n; i++) {
-        mg_gpt_pass pass = {.cache = cache, .last_only = true};
+        mg_gpt_pass pass = {.cache = cache ? &cache : NULL, .last_only = true};
         mg_tensor *logits = mg_gpt_forward(gpt, tape, cache ? ids + i : ids, 1, cache ? 1 : i + 1, &pass);
         ids[i + 1] = largest(logits->data, V);
         mg_tape_reset(tape);

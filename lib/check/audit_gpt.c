@@ -34,7 +34,7 @@ static mg_status step(void *user, const int *ids, int n, bool reset, int n_colum
     int context = mg_gpt_get_config(s->gpt)->block_size;
     if (s->cache->length + n > context) return mg_error_set(error, MG_ERR_INPUT, "the cache serves %d tokens", context);
     mg_tape_reset(s->tape);
-    mg_gpt_pass pass = {.cache = s->cache};
+    mg_gpt_pass pass = {.cache = &s->cache};
     copy_columns(mg_gpt_forward(s->gpt, s->tape, ids, 1, n, &pass), n_columns, columns, to);
     return MG_OK;
 }

@@ -71,7 +71,7 @@ void mg_generator_free(mg_generator *generator) {
 /* The logits after the last of n ids: from the whole window, or, with a cache, from what is new in it. */
 static void predict(mg_generator *g, const int *ids, ptrdiff_t n) {
     ptrdiff_t done = g->cache ? mg_prefill(g->gpt, g->tape, g->cache, ids, n) : 0;
-    mg_gpt_pass pass = {.cache = g->cache, .last_only = true};
+    mg_gpt_pass pass = {.cache = g->cache ? &g->cache : NULL, .last_only = true};
     mg_tensor *logits = mg_gpt_forward(g->gpt, g->tape, ids + done, 1, n - done, &pass);
     memcpy(g->logits, logits->data, (size_t)mg_size(logits) * sizeof *g->logits);
     mg_tape_reset(g->tape);

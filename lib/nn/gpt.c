@@ -228,9 +228,10 @@ typedef struct walk {
     mg_gpt *gpt;
     mg_tape *tape;
     const mg_gpt_pass *pass;
-    ptrdiff_t B, T, past; /* past: how many tokens the cache holds */
-    uint32_t place;       /* of the next dropout */
-    mg_cached cached;     /* what the layer that ran last has in the cache */
+    ptrdiff_t B, T;
+    ptrdiff_t *past;   /* B: how many tokens each sequence's cache holds; 0 without */
+    uint32_t place;    /* of the next dropout */
+    mg_cached *cached; /* B: what the layer that ran last has in the caches; NULL without */
     const mg_interval *sequence;
     const int *positions; /* both (B,T) or NULL, as in mg_gpt_pass */
 } walk;
@@ -253,17 +254,18 @@ static mg_attention_options attention_options(walk *w, int layer) {
         o.dropout_rng = (mg_rng){~pass->dropout_seed, MG_STREAM_DROPOUT,
                                  pass->dropout_step * (uint32_t)c->n_layer + (uint32_t)layer};
     }
-    if (pass->cache) {
-        ptrdiff_t at = layer * pass->cache->capacity * pass->cache->width;
-        w->cached = (mg_cached){.keys = pass->cache->keys + at,
-                                .values = pass->cache->values + at,
-                                .capacity = pass->cache->capacity,
-                                .first = pass->cache->first,
-                                .end = w->past};
-        o.cache = &w->cached;
+    for (ptrdiff_t b = 0; pass->cache && b < w->B; b++) {
+        const mg_kv_cache *cache = pass->cache[b];
+        ptrdiff_t at = layer * cache->capacity * cache->width;
+        w->cached[b] = (mg_cached){.keys = cache->keys + at,
+                                   .values = cache->values + at,
+                                   .capacity = cache->capacity,
+                                   .first = cache->first,
+                                   .end = w->past[b]};
     }
+    o.cache = w->cached;
     if (pass->capture) {
-        ptrdiff_t at = layer * w->B * c->n_head * w->T * (w->past + w->T);
+        ptrdiff_t at = layer * w->B * c->n_head * w->T * (w->past[0] + w->T);
         if (pass->capture->weights) o.weights = pass->capture->weights + at;
         if (pass->capture->scores) o.scores = pass->capture->scores + at;
     }
@@ -317,16 +319,15 @@ static mg_tensor *block_forward(walk *w, int layer, mg_tensor *x) {
 /* Where each token's document begins, and, of a cached text, the next token's. */
 static int *document_starts(walk *w, const int *ids) {
     int *start = mg_tape_alloc(w->tape, (size_t)(w->B * w->T), sizeof *start, "documents");
-    mg_kv_cache *cache = w->pass->cache;
     for (ptrdiff_t b = 0; b < w->B; b++) {
-        int at = cache && w->past > 0 ? cache->document[w->past] : 0;
+        ptrdiff_t past = w->past[b];
+        int *document = w->pass->cache ? w->pass->cache[b]->document : NULL, at = past > 0 ? document[past] : 0;
         for (ptrdiff_t t = 0; t < w->T; t++) {
             start[b * w->T + t] = at;
-            if (ids[b * w->T + t] == w->gpt->config.document_end) at = (int)(w->past + t + 1);
-            if (!cache) continue;
-            cache->document[w->past + t] = start[t];
-            cache->document[w->past + t + 1] = at;
+            if (document) document[past + t] = at;
+            if (ids[b * w->T + t] == w->gpt->config.document_end) at = (int)(past + t + 1);
         }
+        if (document) document[past + w->T] = at;
     }
     return start;
 }
@@ -338,19 +339,21 @@ static void find_documents(walk *w, const int *ids) {
     mg_interval *sequence = mg_tape_alloc(w->tape, n, sizeof *sequence, "documents");
     int *positions = mg_tape_alloc(w->tape, n, sizeof *positions, "positions");
     for (ptrdiff_t i = 0; i < w->B * w->T; i++) {
-        sequence[i] = (mg_interval){start[i], w->past + w->T};
-        positions[i] = (int)(w->past + i % w->T) - start[i];
+        ptrdiff_t past = w->past[i / w->T];
+        sequence[i] = (mg_interval){start[i], past + w->T};
+        positions[i] = (int)(past + i % w->T) - start[i];
     }
     if (!w->sequence) w->sequence = sequence;
     if (!w->positions && !w->gpt->config.positions_run_on) w->positions = positions;
 }
 
-/* The embeddings of the positions: (T,C), or (B,T,C) where they differ between the sequences. */
+/* The embeddings of the positions: (B,T,C), with B = 1 where all sequences have the same. */
 static mg_tensor *places(walk *w) {
     if (w->positions) return mg_embedding(w->tape, w->gpt->wpe, w->positions, 2, (ptrdiff_t[]){w->B, w->T});
-    int *positions = mg_tape_alloc(w->tape, (size_t)w->T, sizeof *positions, "positions");
-    for (ptrdiff_t t = 0; t < w->T; t++) positions[t] = (int)(w->past + t);
-    return mg_embedding(w->tape, w->gpt->wpe, positions, 1, (ptrdiff_t[]){w->T});
+    ptrdiff_t B = w->pass->cache ? w->B : 1;
+    int *positions = mg_tape_alloc(w->tape, (size_t)(B * w->T), sizeof *positions, "positions");
+    for (ptrdiff_t i = 0; i < B * w->T; i++) positions[i] = (int)(w->past[i / w->T] + i % w->T);
+    return mg_embedding(w->tape, w->gpt->wpe, positions, 2, (ptrdiff_t[]){B, w->T});
 }
 
 static mg_tensor *embed(walk *w, const int *ids) {
@@ -374,8 +377,7 @@ static bool is_skipped(const walk *w, int layer) {
     return ablation && ablation->blocks && ablation->blocks[layer];
 }
 
-static void check_cache(const mg_gpt_config *c, const mg_kv_cache *cache, ptrdiff_t B) {
-    MG_CHECK(B == 1, "gpt: a KV cache serves one sequence at a time, not %td", B);
+static void check_cache(const mg_gpt_config *c, const mg_kv_cache *cache) {
     MG_CHECK(mg_gpt_is_causal(c), "gpt: a KV cache serves a causal model; this one looks ahead");
     MG_CHECK(cache->n_layer == c->n_layer && cache->capacity == mg_kv_cache_capacity(c) && cache->width == c->n_embd,
              "gpt: the KV cache is for %d layers, %td tokens and width %td; the model needs %d, %td and %d",
@@ -387,24 +389,44 @@ static void check_cache(const mg_gpt_config *c, const mg_kv_cache *cache, ptrdif
              cache->length);
 }
 
+/* Each sequence's cache, and how many tokens it holds. */
+static void open_caches(walk *w) {
+    mg_kv_cache *const *cache = w->pass->cache;
+    w->past = mg_tape_alloc(w->tape, (size_t)w->B, sizeof *w->past, "the lengths of the caches");
+    memset(w->past, 0, (size_t)w->B * sizeof *w->past);
+    if (!cache) return;
+    MG_CHECK(!w->pass->sequence && !w->pass->positions,
+             "gpt: with a KV cache, intervals and positions follow from what it holds");
+    MG_CHECK(!w->pass->capture || w->B == 1, "gpt: with KV caches, one sequence can be captured, not %td", w->B);
+    w->cached = mg_tape_alloc(w->tape, (size_t)w->B, sizeof *w->cached, "the caches of a layer");
+    for (ptrdiff_t b = 0; b < w->B; b++) {
+        check_cache(&w->gpt->config, cache[b]);
+        for (ptrdiff_t i = 0; i < b; i++)
+            MG_CHECK(cache[i] != cache[b], "gpt: sequences %td and %td have the same KV cache", i, b);
+        w->past[b] = cache[b]->length;
+        w->cached[b].first = cache[b]->first;
+    }
+}
+
+static void close_caches(const walk *w) {
+    for (ptrdiff_t b = 0; w->cached && b < w->B; b++) {
+        w->pass->cache[b]->first = w->cached[b].first;
+        w->pass->cache[b]->length += w->T;
+    }
+}
+
 mg_tensor *mg_gpt_forward(mg_gpt *gpt, mg_tape *tape, const int *ids, ptrdiff_t B, ptrdiff_t T,
                           const mg_gpt_pass *pass) {
     static const mg_gpt_pass plain;
     walk w = {.gpt = gpt, .tape = tape, .pass = pass ? pass : &plain, .B = B, .T = T};
-    mg_kv_cache *cache = w.pass->cache;
     mg_gpt_capture *capture = w.pass->capture;
     w.sequence = w.pass->sequence;
     w.positions = w.pass->positions;
-    if (cache) {
-        w.past = cache->length;
-        w.cached.first = cache->first;
-    }
-    if (cache) check_cache(&gpt->config, cache, B);
-    MG_CHECK(!cache || (!w.pass->sequence && !w.pass->positions),
-             "gpt: with a KV cache, intervals and positions follow from what it holds");
     MG_CHECK(B >= 1, "gpt: a batch of %td sequences; it must have at least 1", B);
-    MG_CHECK(T >= 1 && T <= gpt->config.block_size - w.past, "gpt: %td tokens after %td do not fit the context of %d",
-             T, w.past, gpt->config.block_size);
+    open_caches(&w);
+    for (ptrdiff_t b = 0; b < B; b++)
+        MG_CHECK(T >= 1 && T <= gpt->config.block_size - w.past[b],
+                 "gpt: %td tokens after %td do not fit the context of %d", T, w.past[b], gpt->config.block_size);
     if (gpt->config.documents) find_documents(&w, ids);
     mg_tensor *x = embed(&w, ids);
     if (capture) capture->embedding = x;
@@ -413,10 +435,7 @@ mg_tensor *mg_gpt_forward(mg_gpt *gpt, mg_tape *tape, const int *ids, ptrdiff_t 
         if (!is_skipped(&w, layer)) x = in_place ? block_in_place(&w, layer, x) : block_forward(&w, layer, x);
         if (capture && capture->block) capture->block[layer] = x;
     }
-    if (cache) {
-        cache->first = w.cached.first;
-        cache->length += T;
-    }
+    close_caches(&w);
     if (w.pass->cache_only) return NULL;
     if (w.pass->last_only) x = mg_slice(tape, x, 1, T - 1, T);
     x = norm(&w, x, gpt->ln_f_weight, gpt->ln_f_bias);

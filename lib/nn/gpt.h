@@ -53,9 +53,10 @@ typedef struct mg_gpt_pass {
     const mg_interval *sequence;
     const int *positions;
     mg_tensor *shift; /* (T,C), added to what enters the first block; or NULL */
-    /* For mg_generator. B must be 1; ids continue at the cache's length and are appended to it. Or NULL */
-    struct mg_kv_cache *cache;
-    bool cache_only; /* fill the cache and return NULL: no logits */
+    /* For mg_generator: B caches, or NULL. The ids of sequence b continue at the length of cache b, whatever the
+     * others' lengths, and are appended to it. What is captured is of one sequence only. */
+    struct mg_kv_cache *const *cache;
+    bool cache_only; /* fill the caches and return NULL: no logits */
 } mg_gpt_pass;
 
 /* ids (B,T), each in [0, vocab_size), T at most block_size. Returns logits (B,T,V) on the tape. `pass` may be NULL. */

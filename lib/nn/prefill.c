@@ -10,7 +10,7 @@ static ptrdiff_t part_size(const mg_gpt_config *config) {
 ptrdiff_t mg_prefill(mg_gpt *gpt, mg_tape *tape, mg_kv_cache *cache, const int *ids, ptrdiff_t n) {
     ptrdiff_t part = part_size(mg_gpt_get_config(gpt)), done = 0;
     for (; n - done > part; done += part) {
-        mg_gpt_forward(gpt, tape, ids + done, 1, part, &(mg_gpt_pass){.cache = cache, .cache_only = true});
+        mg_gpt_forward(gpt, tape, ids + done, 1, part, &(mg_gpt_pass){.cache = &cache, .cache_only = true});
         mg_tape_reset(tape);
     }
     return done;

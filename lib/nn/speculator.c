@@ -187,7 +187,7 @@ static mg_status predict(mg_speculator *s, reader *r, ptrdiff_t end, ptrdiff_t n
     const int *ids = s->window + r->from + r->cache->length;
     ptrdiff_t left = end - r->from - r->cache->length;
     ptrdiff_t done = mg_prefill(r->gpt, s->tape, r->cache, ids, left - (n - 1));
-    mg_gpt_pass pass = {.cache = r->cache, .last_only = n == 1};
+    mg_gpt_pass pass = {.cache = &r->cache, .last_only = n == 1};
     mg_tensor *logits = mg_gpt_forward(r->gpt, s->tape, ids + done, 1, left - done, &pass);
     const mg_real *row = logits->data + mg_size(logits) - n * mg_gpt_get_config(r->gpt)->vocab_size;
     mg_status status = MG_OK;

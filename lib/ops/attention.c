@@ -58,10 +58,17 @@ static const mg_attention_heads *heads(void) {
 
 /* ---- The operation ---- */
 
+/* n jobs of as many heads each. */
+typedef struct work {
+    const job *jobs;
+    ptrdiff_t n, heads, heads_per_tile;
+} work;
+
 static void forward_tile(void *context, ptrdiff_t tile, void *workspace) {
-    const job *j = context;
-    mg_range r = mg_tile_range(j->B * j->o.n_head, j->heads_per_tile, tile);
-    for (ptrdiff_t index = r.begin; index < r.end; index++) heads()->forward(j, index, workspace);
+    const work *w = context;
+    mg_range r = mg_tile_range(w->n * w->heads, w->heads_per_tile, tile);
+    for (ptrdiff_t index = r.begin; index < r.end; index++)
+        heads()->forward(&w->jobs[index / w->heads], index % w->heads, workspace);
 }
 
 static void backward_tile(void *context, ptrdiff_t tile, void *workspace) {
@@ -116,26 +123,52 @@ static void check_masks(mg_tape *tape, const mg_attention_options *o) {
                     h, o->mask[h].n);
 }
 
-static void check_sequence(mg_tape *tape, const job *j) {
-    for (ptrdiff_t row = 0; j->o.sequence && row < j->B * j->queries; row++) {
-        ptrdiff_t i = row % j->queries, position = j->first + i;
-        mg_interval at = j->o.sequence[row], before = i > 0 ? j->o.sequence[row - 1] : (mg_interval){0, 0};
+/* Sequence b only. */
+static job of_sequence(const job *j, ptrdiff_t b) {
+    job one = *j;
+    one.B = 1;
+    one.qkv += b * j->queries * 3 * j->C;
+    if (j->o.sequence) one.o.sequence += b * j->queries;
+    if (j->out) one.out += b * j->queries * j->C;
+    if (j->greatest) one.greatest += b * j->o.n_head * j->queries;
+    if (j->inverse) one.inverse += b * j->o.n_head * j->queries;
+    if (j->o.cache) {
+        one.o.cache += b;
+        one.first = one.o.cache->end;
+    }
+    one.all_queries = j->queries;
+    one.all_keys = one.first + j->queries;
+    return one;
+}
+
+static void check_sequence(mg_tape *tape, const job *j, ptrdiff_t b) {
+    for (ptrdiff_t i = 0; j->o.sequence && i < j->queries; i++) {
+        ptrdiff_t position = j->first + i;
+        mg_interval at = j->o.sequence[i], before = i > 0 ? j->o.sequence[i - 1] : (mg_interval){0, 0};
         MG_OP_CHECK(
             tape, &op, at.first >= 0 && at.first <= position && position < at.end && at.end <= j->all_keys,
-            "sequence %td, position %td: its interval %td to %td must hold the position, and end at %td or before",
-            row / j->queries, position, at.first, at.end, j->all_keys);
+            "sequence %td, position %td: its interval %td to %td must hold the position, and end at %td or before", b,
+            position, at.first, at.end, j->all_keys);
         MG_OP_CHECK(tape, &op, at.first >= before.first && at.end >= before.end,
                     "sequence %td, position %td: its interval %td to %td goes back from %td to %td, the previous "
                     "position's",
-                    row / j->queries, position, at.first, at.end, before.first, before.end);
+                    b, position, at.first, at.end, before.first, before.end);
     }
 }
 
-static void attend(job *j) {
+static void attend(const job *jobs, ptrdiff_t n) {
+    ptrdiff_t keys = 0, n_heads = n * jobs->B * jobs->o.n_head;
+    size_t bytes = 0;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        size_t needed = heads()->forward_bytes(&jobs[i]);
+        if (needed > bytes) bytes = needed;
+        keys += jobs[i].queries * jobs[i].keys;
+    }
     /* Heads that are so small that starting a thread costs more than computing them share a tile. */
-    ptrdiff_t work = j->queries * j->keys * j->width, n_heads = j->B * j->o.n_head;
-    j->heads_per_tile = work >= 16384 ? 1 : 16384 / work < n_heads ? 16384 / work : n_heads;
-    mg_parallel(mg_tile_count(n_heads, j->heads_per_tile), forward_tile, j, heads()->forward_bytes(j));
+    ptrdiff_t per_head = keys / n * jobs->width;
+    work w = {jobs, n, jobs->B * jobs->o.n_head, 1};
+    if (per_head < 16384) w.heads_per_tile = 16384 / per_head < n_heads ? 16384 / per_head : n_heads;
+    mg_parallel(mg_tile_count(n_heads, w.heads_per_tile), forward_tile, &w, bytes);
 }
 
 /* ---- With a cache ---- */
@@ -205,13 +238,26 @@ static job next_piece(const job *j, ptrdiff_t done) {
     return piece;
 }
 
-static void attend_cached(const job *j) {
-    for (ptrdiff_t done = 0; done < j->queries;) {
-        job piece = next_piece(j, done);
-        append(j->o.cache, &piece);
-        attend(&piece);
-        done += piece.queries;
+/* Each round takes the next piece of every sequence that has one left. */
+static void attend_cached(mg_tape *tape, const job *j) {
+    size_t B = (size_t)j->B;
+    job *whole = mg_tape_alloc(tape, B, sizeof *whole, "attention with a cache");
+    job *pieces = mg_tape_alloc(tape, B, sizeof *pieces, "attention with a cache");
+    ptrdiff_t *done = mg_tape_alloc(tape, B, sizeof *done, "attention with a cache"), n;
+    for (ptrdiff_t b = 0; b < j->B; b++) {
+        whole[b] = of_sequence(j, b);
+        done[b] = 0;
     }
+    do {
+        n = 0;
+        for (ptrdiff_t b = 0; b < j->B; b++) {
+            if (done[b] == j->queries) continue;
+            pieces[n] = next_piece(&whole[b], done[b]);
+            append(whole[b].o.cache, &pieces[n]);
+            done[b] += pieces[n++].queries;
+        }
+        if (n > 0) attend(pieces, n);
+    } while (n > 0);
 }
 
 mg_tensor *(mg_attention)(mg_tape *tape, mg_tensor *qkv, const mg_attention_options *options) {
@@ -229,23 +275,26 @@ mg_tensor *(mg_attention)(mg_tape *tape, mg_tensor *qkv, const mg_attention_opti
     j.o.scale = mg_attention_scale(options, j.width);
     j.key_stride = 3 * j.C;
     if (options->cache) {
-        MG_OP_CHECK(tape, &op, j.B == 1 && !mg_tape_wants(tape, 1, &qkv),
-                    "a cache serves one sequence at a time and no backward; qkv is %s", mg_shape(qkv).text);
-        j.first = options->cache->end;
+        MG_OP_CHECK(tape, &op, !mg_tape_wants(tape, 1, &qkv), "a cache serves no backward");
+        MG_OP_CHECK(tape, &op, j.B == 1 || (!options->weights && !options->scores),
+                    "with caches, weights and scores can be seen of one sequence at a time; qkv is %s",
+                    mg_shape(qkv).text);
     }
-    j.all_queries = j.queries;
-    j.all_keys = j.first + j.queries;
-    check_sequence(tape, &j);
-    if (options->cache) check_cache(tape, &j);
+    j.all_queries = j.all_keys = j.queries;
+    for (ptrdiff_t b = 0; (options->cache || options->sequence) && b < j.B; b++) {
+        job one = of_sequence(&j, b);
+        check_sequence(tape, &one, b);
+        if (options->cache) check_cache(tape, &one);
+    }
     mg_tensor *out = mg_tape_output(tape, 3, (ptrdiff_t[]){j.B, j.queries, j.C});
     j.out = out->data;
     size_t rows = (size_t)(j.B * options->n_head * j.queries);
     j.greatest = mg_tape_alloc(tape, rows, sizeof(mg_real), "attention's greatest scores");
     j.inverse = mg_tape_alloc(tape, rows, sizeof(mg_real), "attention's sums");
     if (options->cache)
-        attend_cached(&j);
+        attend_cached(tape, &j);
     else
-        attend(&j);
+        attend(&j, 1);
     mg_tape_append(tape, &op, out, 1, &qkv, save(tape, &j));
     return out;
 }

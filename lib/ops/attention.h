@@ -23,15 +23,16 @@ typedef struct mg_attention_options {
     const mg_interval *sequence;
     mg_real scale; /* of the scores; 0: 1/sqrt(d_k). 1 shows what happens without */
 
-    /* qkv holds the tokens that follow those of the cache (B is 1): their keys and values are appended to it, and the
-     * queries look there. When it is full, those that no later query sees are dropped. No head may look ahead. NULL: no
-     * cache. */
+    /* B of them, one per sequence, which may hold different numbers of tokens. qkv holds the T tokens that follow
+     * those: their keys and values are appended, and the queries look there. When a cache is full, what no later query
+     * sees is dropped. No head may look ahead. NULL: no cache. */
     mg_cached *cache;
 
     mg_real dropout; /* of the weights; 0 is off */
     mg_rng dropout_rng;
 
-    /* For inspection: (B, n_head, n_queries, n_keys) each, or NULL. They change no bit of the result. */
+    /* For inspection: (B, n_head, n_queries, n_keys) each, or NULL; with a cache, B is 1. They change no bit of the
+     * result. */
     mg_real *weights; /* exactly 0 where a key is not visible */
     mg_real *scores;  /* scaled, -inf where a key is not visible */
 } mg_attention_options;

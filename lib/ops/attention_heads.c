@@ -198,8 +198,11 @@ static void forward_few(const job *j, const head *a, const forward_space *w) {
     for (ptrdiff_t i = 0; i < j->queries; i++) {
         const mg_real *q = a->q + i * a->q_stride;
         mg_interval keys = visible(j, a, i);
-        for (ptrdiff_t k = keys.first; k < keys.end; k++)
+        for (ptrdiff_t k = keys.first; k < keys.end; k++) {
+            if (k + MG_AHEAD < keys.end) mg_prefetch(j->width, a->k + (k + MG_AHEAD) * a->k_stride);
+            mg_prefetch(j->width, a->v + k * a->k_stride);
             w->row[k] = mg_dot(j->width, q, a->k + k * a->k_stride) * j->o.scale;
+        }
         forward_queries(1, j, a, i, w->row, j->width, (rows){(mg_real *)a->v, a->k_stride}, w->out);
     }
 }

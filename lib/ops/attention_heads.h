@@ -18,7 +18,6 @@ typedef struct mg_attention_job {
     mg_real *greatest, *inverse; /* (B,H,T) each: a query's greatest score, and 1 / Σ exp(score − greatest) */
     const mg_real *dout;
     mg_real *dqkv, dqkv_beta;
-    ptrdiff_t heads_per_tile;
 } mg_attention_job;
 
 typedef struct mg_attention_heads {

@@ -39,7 +39,7 @@ static void a_cache_of_another_model_is_refused(void **state) {
     for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
         mg_gpt *small = model(other[i][0], other[i][1], other[i][2]);
         assert_int_equal(mg_kv_cache_new(&cache, mg_gpt_get_config(small), NULL), MG_OK);
-        mg_gpt_pass pass = {.cache = cache};
+        mg_gpt_pass pass = {.cache = &cache};
         assert_operation_fails(mg_gpt_forward(gpt, tape, ids, 1, 4, &pass), "gpt", "the KV cache is for");
         assert_fails(mg_kv_cache_copy(own, cache), "one is for 2 layers");
         assert_fails(mg_kv_cache_copy(cache, own), "one is for");
@@ -47,9 +47,14 @@ static void a_cache_of_another_model_is_refused(void **state) {
         mg_kv_cache_free(cache);
         mg_gpt_free(small);
     }
-    mg_gpt_pass pass = {.cache = own};
+    mg_gpt_pass pass = {.cache = &own};
     mg_gpt_forward(gpt, tape, ids, 1, 4, &pass);
-    assert_operation_fails(mg_gpt_forward(gpt, tape, ids, 2, 1, &pass), "gpt", "one sequence at a time, not 2");
+    mg_kv_cache *twice[] = {own, own};
+    mg_gpt_pass of_two = {.cache = twice};
+    assert_operation_fails(mg_gpt_forward(gpt, tape, ids, 2, 1, &of_two), "gpt",
+                           "sequences 0 and 1 have the same KV cache");
+    of_two.capture = &(mg_gpt_capture){0};
+    assert_operation_fails(mg_gpt_forward(gpt, tape, ids, 2, 1, &of_two), "gpt", "one sequence can be captured, not 2");
     assert_operation_fails(mg_gpt_forward(gpt, tape, ids, 1, 5, &pass), "gpt", "5 tokens after 4 do not fit");
     mg_gpt_set_mask(gpt, mg_lookahead(1));
     assert_operation_fails(mg_gpt_forward(gpt, tape, ids, 1, 1, &pass), "gpt", "this one looks ahead");
@@ -196,7 +201,10 @@ static void a_cache_given_to_attention_has_room(void **state) {
     assert_operation_fails(mg_attention(tape, qkv, &o), "attention", "head 0 looks ahead");
     o.mask = NULL;
     cache.end = 0;
-    assert_operation_fails(mg_attention(tape, two, &o), "attention", "one sequence at a time");
+    mg_real weights[2];
+    o.weights = weights;
+    assert_operation_fails(mg_attention(tape, two, &o), "attention", "of one sequence at a time");
+    o.weights = NULL;
     cache.values = NULL;
     assert_operation_fails(mg_attention(tape, qkv, &o), "attention", "the cache has no values");
     mg_tape_free(tape);

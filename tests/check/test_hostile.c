@@ -78,7 +78,7 @@ static mg_status generate(belongings *own, mg_error *error) {
     if (status == MG_OK) status = mg_kv_cache_new(&own->cache, mg_gpt_get_config(own->gpt), error);
     if (status != MG_OK) return status;
     mg_tape_record(own->tape, false);
-    mg_gpt_pass pass = {.cache = own->cache, .last_only = true};
+    mg_gpt_pass pass = {.cache = &own->cache, .last_only = true};
     mg_gpt_forward(own->gpt, own->tape, ids, 1, T - 1, &pass);
     mg_gpt_forward(own->gpt, own->tape, ids, 1, 1, &pass);
     return MG_OK;

@@ -78,7 +78,7 @@ static void chunks_agree(mg_gpt_config config) {
         for (int begin = 0; begin < T;) {
             int end = begin + 1;
             while (end < T && !(cuts >> (end - 1) & 1)) end++;
-            mg_gpt_pass pass = {.cache = cache};
+            mg_gpt_pass pass = {.cache = &cache};
             mg_tensor *part = mg_gpt_forward(gpt, chunk_tape, ids + begin, 1, end - begin, &pass);
             for (int i = 0; i < (end - begin) * V; i++) assert_close(part->data[i], whole->data[begin * V + i], CACHED);
             assert_int_equal(cache->length, end);
@@ -86,7 +86,7 @@ static void chunks_agree(mg_gpt_config config) {
             begin = end;
         }
     }
-    mg_gpt_pass pass = {.cache = cache};
+    mg_gpt_pass pass = {.cache = &cache};
     assert_fails(mg_gpt_forward(gpt, chunk_tape, ids, 1, 1, &pass), "do not fit the context of 12");
     mg_tape_reset(chunk_tape);
     pass.cache = NULL;
@@ -143,7 +143,7 @@ static void feed(mg_gpt *gpt, mg_kv_cache *cache, const int *ids, const mg_tenso
     mg_tape_record(tape, false);
     while (begin < LONG) {
         ptrdiff_t n = begin + chunk < LONG ? chunk : LONG - begin;
-        mg_tensor *part = mg_gpt_forward(gpt, tape, ids + begin, 1, n, &(mg_gpt_pass){.cache = cache});
+        mg_tensor *part = mg_gpt_forward(gpt, tape, ids + begin, 1, n, &(mg_gpt_pass){.cache = &cache});
         for (ptrdiff_t i = 0; i < n * V; i++) assert_close(part->data[i], whole->data[begin * V + i], CACHED);
         begin += n;
         assert_int_equal(cache->length, begin);
@@ -197,6 +197,67 @@ static void a_windows_cache_takes_memory_for_the_window(void **state) {
         mg_kv_cache_free(cache);
         mg_gpt_free(gpt);
     }
+}
+
+/* Sequences whose caches hold different numbers of tokens go through one pass, and for one token of each the bits are
+ * those that it has alone. */
+static void caches_side_by_side(mg_gpt_config c) {
+    enum { B = 5, PASSES = 40 };
+    static const int held[B] = {0, 1, 13, 50, 0}; /* tokens before the first common pass */
+    mg_gpt *gpt = new_gpt(c);
+    mg_tape *tape = new_tape(), *alone_tape = new_tape();
+    mg_tape_record(tape, false);
+    mg_tape_record(alone_tape, false);
+    mg_kv_cache *cache[B], *alone[B];
+    int ids[B][LONG], some[B * 4];
+    for (int b = 0; b < B; b++) {
+        packed_ids(ids[b], LONG);
+        for (int i = 0; i < LONG; i++)
+            if (ids[b][i] != END) ids[b][i] = (ids[b][i] + b) % V == END ? 0 : (ids[b][i] + b) % V;
+        assert_int_equal(mg_kv_cache_new(&cache[b], mg_gpt_get_config(gpt), NULL), MG_OK);
+        assert_int_equal(mg_kv_cache_new(&alone[b], mg_gpt_get_config(gpt), NULL), MG_OK);
+        if (held[b] == 0) continue;
+        mg_gpt_pass pass = {.cache = &cache[b], .cache_only = true};
+        mg_gpt_forward(gpt, tape, ids[b], 1, held[b], &pass);
+        mg_kv_cache_copy(alone[b], cache[b]);
+    }
+    for (int i = 0, done = 0; i < PASSES; i++) {
+        int T = 1 + (i % 7 == 6) * 3; /* now and then four tokens: then only to rounding */
+        if (held[3] + done + T > LONG) break;
+        for (int b = 0; b < B; b++)
+            for (int t = 0; t < T; t++) some[b * T + t] = ids[b][held[b] + done + t];
+        mg_tensor *together = mg_gpt_forward(gpt, tape, some, B, T, &(mg_gpt_pass){.cache = cache});
+        for (int b = 0; b < B; b++) {
+            mg_gpt_pass pass = {.cache = &alone[b]};
+            mg_tensor *one = mg_gpt_forward(gpt, alone_tape, some + b * T, 1, T, &pass);
+            const mg_real *row = together->data + b * T * V;
+            if (T == 1) assert_memory_equal(one->data, row, V * sizeof *row);
+            for (int k = 0; k < T * V; k++) assert_close(one->data[k], row[k], 1e-4);
+            assert_int_equal(cache[b]->length, alone[b]->length);
+            assert_int_equal(cache[b]->first, alone[b]->first);
+            if (T > 1) mg_kv_cache_copy(cache[b], alone[b]);
+        }
+        mg_tape_reset(tape);
+        mg_tape_reset(alone_tape);
+        done += T;
+    }
+    for (int b = 0; b < B; b++) {
+        mg_kv_cache_free(cache[b]);
+        mg_kv_cache_free(alone[b]);
+    }
+    mg_tape_free(tape);
+    mg_tape_free(alone_tape);
+    mg_gpt_free(gpt);
+}
+
+static void sequences_with_caches_side_by_side(void **state) {
+    (void)state;
+    caches_side_by_side(with_mask(MG_MASK_LOOKAHEAD, 0));
+    caches_side_by_side(with_mask(MG_MASK_WINDOW, 5));
+    for (int run_on = 0; run_on < 2; run_on++) caches_side_by_side(with_documents(run_on, MG_MASK_LOOKAHEAD, 0));
+    mg_gpt_config c = with_documents(false, MG_MASK_WINDOW, 20);
+    c.no_positions = true;
+    caches_side_by_side(c);
 }
 
 /* Each document's logits are those it has by itself, where positions restart; a token of another document changes no
@@ -490,6 +551,7 @@ int main(void) {
         cmocka_unit_test(a_later_token_is_not_seen),
         cmocka_unit_test(any_chunking_of_a_prompt),
         cmocka_unit_test(a_cache_serves_windows_and_documents),
+        cmocka_unit_test(sequences_with_caches_side_by_side),
         cmocka_unit_test(a_windows_cache_takes_memory_for_the_window),
         cmocka_unit_test(documents_do_not_see_each_other),
         cmocka_unit_test(a_cache_needs_causality),

@@ -64,7 +64,7 @@ static int compare(const mg_lab *lab, const equality *e, chunking c, mg_kv_cache
         memcpy(ids, e->ids + done, (size_t)n * sizeof *ids);
         /* Spoilt: the cache begins with a token of another prompt. */
         if (done == 0 && lab_broken("cache.stale")) ids[0] = (ids[0] + 1) % e->V;
-        const mg_real *logits = mg_gpt_forward(e->gpt, e->tape, ids, 1, n, &(mg_gpt_pass){.cache = cache})->data;
+        const mg_real *logits = mg_gpt_forward(e->gpt, e->tape, ids, 1, n, &(mg_gpt_pass){.cache = &cache})->data;
         for (int i = 0; i < n; i++) {
             by_position[done + i] = largest_change(e, logits + (ptrdiff_t)i * e->V, done + i);
         }
@@ -185,7 +185,7 @@ static long written_places(const equality *e, mg_kv_cache *cache) {
     for (ptrdiff_t i = 0; i < size; i++) cache->keys[i] = cache->values[i] = NAN;
     mg_kv_cache_clear(cache);
     for (int t = 0; t < e->T; t++) {
-        mg_gpt_forward(e->gpt, e->tape, e->ids + t, 1, 1, &(mg_gpt_pass){.cache = cache, .last_only = true});
+        mg_gpt_forward(e->gpt, e->tape, e->ids + t, 1, 1, &(mg_gpt_pass){.cache = &cache, .last_only = true});
         mg_tape_reset(e->tape);
     }
     long written = 0;

@@ -38,7 +38,7 @@ static void nth_token(const bench *s, int way, int n, mg_gpt_capture *capture) {
     mg_gpt_pass pass = {.last_only = true, .capture = capture};
     if (way == CACHED) {
         s->cache->length = n - 1;
-        pass.cache = s->cache;
+        pass.cache = &s->cache;
         mg_gpt_forward(s->gpt, s->tape, s->ids + n - 1, 1, 1, &pass);
     } else {
         mg_gpt_forward(s->gpt, s->tape, s->ids, 1, n, &pass);

@@ -268,9 +268,9 @@ static mg_status time_passes(mg_lab *lab, mg_gpt *gpt, int repeats, double secon
     for (int repeat = 0; repeat < repeats && !status; repeat++) {
         for (int n = 1; n <= LONGEST_PASS; n++) {
             mg_kv_cache_clear(cache);
-            mg_gpt_forward(gpt, tape, ids, 1, PAST, &(mg_gpt_pass){.cache = cache, .cache_only = true});
+            mg_gpt_forward(gpt, tape, ids, 1, PAST, &(mg_gpt_pass){.cache = &cache, .cache_only = true});
             double begin = thread_seconds();
-            mg_gpt_forward(gpt, tape, ids, 1, n, &(mg_gpt_pass){.cache = cache});
+            mg_gpt_forward(gpt, tape, ids, 1, n, &(mg_gpt_pass){.cache = &cache});
             seconds[n - 1] = fmin(seconds[n - 1], thread_seconds() - begin);
             mg_tape_reset(tape);
         }
