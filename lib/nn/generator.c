@@ -1,25 +1,8 @@
-#include "generator.h"
-#include "kv_cache.h"
+#include "generator_private.h"
 
 #include "prefill.h"
 
 #include <string.h>
-
-struct mg_generator {
-    mg_gpt *gpt;
-    mg_tape *tape;
-    int n_ids;
-    ptrdiff_t block_size;
-    int *prompt; /* the last block_size ids of it */
-    ptrdiff_t prompt_length;
-    int *window; /* what the next token is predicted from */
-    ptrdiff_t length;
-    mg_kv_cache *cache; /* NULL: everything is recomputed for each token */
-    bool holds_prompt;  /* the cache begins with the prompt's keys and values: the window did not slide since */
-    mg_real *logits, *prompt_logits; /* vocab_size */
-    double *probabilities;
-    int *order;
-};
 
 static mg_status allocate(mg_generator *g, bool use_cache, mg_error *error) {
     const mg_gpt_config *config = mg_gpt_get_config(g->gpt);

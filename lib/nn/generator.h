@@ -28,6 +28,14 @@ typedef bool mg_token_fn(int id, void *user);
 MG_API mg_status mg_generate(mg_generator *generator, const mg_sampler *sampler, uint64_t seed, uint32_t sample,
                              ptrdiff_t n, mg_token_fn *on_token, void *user, mg_error *error);
 
+/* Called with each token of each sample as it comes; false ends that sample. */
+typedef bool mg_sample_fn(uint32_t sample, int id, void *user);
+/* mg_generate for the samples first … first + n_samples - 1, many of them side by side: one pass draws the next token
+ * of each, and where one ends the next begins. Their tokens come interleaved. */
+MG_API mg_status mg_generate_samples(mg_generator *generator, const mg_sampler *sampler, uint64_t seed, uint32_t first,
+                                     ptrdiff_t n_samples, ptrdiff_t n, mg_sample_fn *on_token, void *user,
+                                     mg_error *error);
+
 /* ---- Not installed: between maskgrad's own files ---- */
 /* Return to the end of the prompt, whose keys and values are kept unless the window slid: for many samples from one
  * prompt. */
@@ -35,6 +43,9 @@ void mg_generator_rewind(mg_generator *generator);
 /* The same into ids, which has room for n. */
 mg_status mg_generate_ids(mg_generator *generator, const mg_sampler *sampler, uint64_t seed, uint32_t sample,
                           ptrdiff_t n, int *ids, mg_error *error);
+/* And many: ids (n_samples,n). */
+mg_status mg_generate_samples_ids(mg_generator *generator, const mg_sampler *sampler, uint64_t seed, uint32_t first,
+                                  ptrdiff_t n_samples, ptrdiff_t n, int *ids, mg_error *error);
 
 #ifndef MG_LIBRARY /* whose line a failure names: error.h */
 MG_CALLED(mg_status, mg_generator_new, (generator, gpt), (generator, gpt, n_ids, use_cache, error),
@@ -46,11 +57,16 @@ MG_CALLED_VOID(mg_generator_append, (generator), (generator, id), mg_generator *
 MG_CALLED(mg_status, mg_generate, (generator, sampler), (generator, sampler, seed, sample, n, on_token, user, error),
           mg_generator *generator, const mg_sampler *sampler, uint64_t seed, uint32_t sample, ptrdiff_t n,
           mg_token_fn *on_token, void *user, mg_error *error)
+MG_CALLED(mg_status, mg_generate_samples, (generator, sampler),
+          (generator, sampler, seed, first, n_samples, n, on_token, user, error), mg_generator *generator,
+          const mg_sampler *sampler, uint64_t seed, uint32_t first, ptrdiff_t n_samples, ptrdiff_t n,
+          mg_sample_fn *on_token, void *user, mg_error *error)
 #define mg_generator_new(...) MG_AT(mg_generator_new, __VA_ARGS__)
 #define mg_generator_prompt(...) MG_AT(mg_generator_prompt, __VA_ARGS__)
 #define mg_generator_logits(...) MG_AT(mg_generator_logits, __VA_ARGS__)
 #define mg_generator_append(...) MG_AT(mg_generator_append, __VA_ARGS__)
 #define mg_generate(...) MG_AT(mg_generate, __VA_ARGS__)
+#define mg_generate_samples(...) MG_AT(mg_generate_samples, __VA_ARGS__)
 #endif
 
 #endif

@@ -102,6 +102,85 @@ static void test_samples_repeat_and_differ(void **state) {
     mg_corpus_free(corpus);
 }
 
+/* ---- Many samples at once ---- */
+
+enum { MANY = 70 /* more than there are seats */ };
+
+typedef struct texts {
+    text text[MANY];
+    uint32_t first;
+    bool all_in_range;
+} texts;
+
+/* Samples end at different lengths: where the limit is, and some at a token. */
+static bool collect_some(uint32_t sample, int id, void *user) {
+    texts *all = user;
+    uint32_t i = sample - all->first;
+    if (i >= MANY) return all->all_in_range = false;
+    return collect(id, &all->text[i]);
+}
+
+static void assert_same_as_alone(mg_trainer *trainer, mg_corpus *corpus, bool cache, ptrdiff_t prompt) {
+    mg_generator *together = generator_for(trainer, cache), *alone = generator_for(trainer, cache);
+    mg_generator_prompt(together, corpus->ids, prompt);
+    mg_generator_prompt(alone, corpus->ids, prompt);
+    const mg_sampler sampler = {.temperature = 1};
+    for (int n_samples = 1; n_samples <= MANY; n_samples += 23) {
+        texts all = {.first = 100, .all_in_range = true};
+        for (int i = 0; i < MANY; i++) all.text[i].limit = i % 3 == 0 ? FAR : 1 + i % 11;
+        assert_ok(
+            mg_generate_samples(together, &sampler, 5, all.first, n_samples, FAR, collect_some, &all, &fixture_error));
+        assert_true(all.all_in_range);
+        for (int i = 0; i < MANY; i++) {
+            text one = {0};
+            if (i < n_samples) one = sample(alone, 5, all.first + (uint32_t)i, all.text[i].limit);
+            assert_int_equal(all.text[i].n, one.n);
+            assert_memory_equal(all.text[i].ids, one.ids, (size_t)one.n * sizeof(int));
+        }
+    }
+    int ids[3 * FAR];
+    assert_ok(mg_generate_samples_ids(together, &sampler, 5, 7, 3, FAR, ids, &fixture_error));
+    for (uint32_t i = 0; i < 3; i++)
+        assert_memory_equal(ids + i * FAR, sample(alone, 5, 7 + i, FAR).ids, FAR * sizeof(int));
+    mg_generator_free(together);
+    mg_generator_free(alone);
+}
+
+static void test_samples_side_by_side_are_those_drawn_alone(void **state) {
+    (void)state;
+    mg_corpus *corpus;
+    mg_trainer *trainer = trained(&corpus);
+    for (ptrdiff_t prompt = 1; prompt <= BLOCK + 2; prompt += 3)
+        for (int cache = 0; cache < 2; cache++) assert_same_as_alone(trainer, corpus, cache, prompt);
+    mg_trainer_free(trainer);
+    mg_corpus_free(corpus);
+}
+
+static void test_samples_of_nothing_and_of_nan(void **state) {
+    (void)state;
+    mg_corpus *corpus;
+    mg_trainer *trainer = trained(&corpus);
+    mg_generator *generator = generator_for(trainer, true);
+    const mg_sampler sampler = {.temperature = 1};
+    texts all = {.all_in_range = true};
+    assert_operation_fails(mg_generate_samples(generator, &sampler, 1, 0, 2, 3, collect_some, &all, NULL), "generator",
+                           "no prompt yet");
+    mg_generator_prompt(generator, corpus->ids, 1);
+    assert_ok(mg_generate_samples(generator, &sampler, 1, 0, 0, 3, collect_some, &all, &fixture_error));
+    assert_ok(mg_generate_samples(generator, &sampler, 1, 0, 3, 0, collect_some, &all, &fixture_error));
+    assert_int_equal(all.text[0].n, 0);
+    assert_operation_fails(mg_generate_samples(generator, &sampler, 1, 0, -1, 3, collect_some, &all, NULL), "generator",
+                           "-1 samples");
+    mg_gpt_params(mg_trainer_model(trainer))->param[3].tensor.data[0] = (mg_real)NAN;
+    mg_generator_prompt(generator, corpus->ids, 1);
+    assert_int_equal(mg_generate_samples(generator, &sampler, 1, 0, 3, 4, collect_some, &all, &fixture_error),
+                     MG_ERR_STATE);
+    assert_says(fixture_error.message, "holds NaN or infinity");
+    mg_generator_free(generator);
+    mg_trainer_free(trainer);
+    mg_corpus_free(corpus);
+}
+
 static void test_padding_is_never_drawn(void **state) {
     (void)state;
     mg_corpus *corpus = fixture_corpus();
@@ -170,6 +249,8 @@ int main(void) {
         cmocka_unit_test(test_cached_is_uncached),
         cmocka_unit_test(test_the_window_slides_by_one),
         cmocka_unit_test(test_samples_repeat_and_differ),
+        cmocka_unit_test(test_samples_side_by_side_are_those_drawn_alone),
+        cmocka_unit_test(test_samples_of_nothing_and_of_nan),
         cmocka_unit_test(test_padding_is_never_drawn),
         cmocka_unit_test(test_a_long_prompt_of_a_deep_model),
         cmocka_unit_test(test_a_model_that_looks_ahead_has_no_cache),
