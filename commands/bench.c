@@ -99,6 +99,9 @@ static void print_generation(const bench_result *r) {
                 r->cached.tokens_per_second, 100 * r->cached.tokens_per_second / r->cached.bound, r->cached.bound);
     else
         printf("  generating, with cache     %10s: the model looks ahead, so a cache would be wrong\n", "-");
+    if (r->samples.name)
+        printf("  64 samples at once         %10.0f tokens/s, %.1f times one at a time\n", r->samples.tokens_per_second,
+               r->samples.tokens_per_second / r->cached.tokens_per_second);
     printf("  generating, without        %10.0f tokens/s\n", r->uncached.tokens_per_second);
     printf("  matrix-vector products read %.1f GB/s\n", r->gemv_gb_per_second);
 }
@@ -143,6 +146,7 @@ static mg_status write_csv(const char *path, const measured *m, int n, mg_error 
     for (int i = 0; i < n; i++) {
         write_row(file.out, &m[i], &m[i].result.train);
         write_row(file.out, &m[i], &m[i].result.cached);
+        write_row(file.out, &m[i], &m[i].result.samples);
         write_row(file.out, &m[i], &m[i].result.uncached);
     }
     return mg_atomic_text_end(&file, error);

@@ -1,9 +1,11 @@
 #define _GNU_SOURCE
 #include "bench_measure.h"
 #include "gemm.h"
+#include "generator.h"
 #include "kv_cache.h"
 #include "parallel.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -225,6 +227,35 @@ static bench_phase measure_generation(mg_gpt *gpt, mg_tape *tape, mg_kv_cache *c
     return (bench_phase){cache ? "generate_cached" : "generate_uncached", per_token, 1 / per_token, flops, bound};
 }
 
+/* 64 samples of n greedy tokens each, one pass per token for all. */
+enum { N_SAMPLES = 64 };
+
+static bool ignore(uint32_t sample, int id, void *user) {
+    (void)sample, (void)id, (void)user;
+    return true;
+}
+
+static mg_status measure_samples(mg_gpt *gpt, ptrdiff_t n, bench_phase *phase, mg_error *error) {
+    enum { MOST = 64 };
+    static const mg_sampler greedy;
+    double seconds[MOST], begin = now(), tokens = (double)(N_SAMPLES * n), flops = 0;
+    int runs = 0;
+    mg_generator *generator;
+    mg_status status = mg_generator_new(&generator, gpt, INT_MAX, true, error);
+    if (status) return status;
+    mg_generator_prompt(generator, (int[]){0}, 1);
+    do {
+        double start = now();
+        status = mg_generate_samples(generator, &greedy, 0, 0, N_SAMPLES, n, ignore, NULL, error);
+        seconds[runs++] = (now() - start) / tokens;
+    } while (!status && runs < MOST && now() - begin < 1.5);
+    mg_generator_free(generator);
+    double per_token = median(seconds, runs);
+    for (ptrdiff_t i = 0; i < n; i++) flops += bench_flops(mg_gpt_get_config(gpt), 2 * i + 1) / (double)n;
+    *phase = (bench_phase){"generate_64", per_token, 1 / per_token, flops, NAN};
+    return status;
+}
+
 mg_status bench_generation(mg_gpt *gpt, bench_result *r, mg_error *error) {
     const mg_gpt_config *config = mg_gpt_get_config(gpt);
     ptrdiff_t n = config->block_size - 1 < 255 ? config->block_size - 1 : 255;
@@ -242,6 +273,7 @@ mg_status bench_generation(mg_gpt *gpt, bench_result *r, mg_error *error) {
     if (!status) {
         mg_tape_record(tape, false);
         if (cache) r->cached = measure_generation(gpt, tape, cache, ids, n, 1 / gemv);
+        if (cache) status = measure_samples(gpt, n, &r->samples, error);
         r->uncached = measure_generation(gpt, tape, NULL, ids, n, NAN);
     }
     mg_kv_cache_free(cache);

@@ -8,7 +8,7 @@
 
 /* One way to spend time, measured. */
 typedef struct bench_phase {
-    const char *name; /* "train", "generate_cached", "generate_uncached" */
+    const char *name; /* "train", "generate_cached", … */
     double seconds;   /* of one step, or of one token: the median */
     double tokens_per_second;
     double flops; /* useful ones, per step or token: what masked attention does not compute is not counted */
@@ -16,7 +16,8 @@ typedef struct bench_phase {
 } bench_phase;
 
 typedef struct bench_result {
-    bench_phase train, cached, uncached; /* cached has no name if the model looks ahead: a cache would be wrong */
+    /* cached and samples (64 at once) have no name if the model looks ahead: a cache would be wrong */
+    bench_phase train, cached, samples, uncached;
     /* Of 1024³ products, one per thread at the same time: the best before, among and after the steps. */
     double peak_gflops;
     double gemv_gb_per_second; /* how fast a matrix-vector product reads a matrix as large as the model */

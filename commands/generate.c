@@ -150,19 +150,93 @@ typedef struct writer {
     mg_speculator *speculator; /* or NULL */
 } writer;
 
+static printer new_printer(const generate_options *o, const mg_tokenizer *tokenizer) {
+    return (printer){.tokenizer = tokenizer, .previous = -1, .raw = o->raw || !isatty(STDOUT_FILENO)};
+}
+
+static void print_prompt(printer *p, const prompt *start) {
+    for (size_t i = 0; i < start->n && !start->is_empty; i++) print_token(start->ids[i], p);
+}
+
+static void end_sample(printer *p, bool others_follow) {
+    char last[3];
+    fwrite(last, 1, mg_utf8_flush(&p->stream, last), stdout);
+    putchar('\n');
+    if (others_follow) puts("---------------");
+}
+
 static mg_status print_sample(const writer *w, const generate_options *o, const prompt *start,
                               const mg_tokenizer *tokenizer, int sample, mg_error *error) {
-    printer p = {.tokenizer = tokenizer, .previous = -1, .raw = o->raw || !isatty(STDOUT_FILENO)};
-    for (size_t i = 0; i < start->n && !start->is_empty; i++) print_token(start->ids[i], &p);
+    printer p = new_printer(o, tokenizer);
+    print_prompt(&p, start);
     uint64_t seed = (uint64_t)o->seed;
     uint32_t number = (uint32_t)sample;
     mg_status status = w->speculator
                            ? mg_speculate(w->speculator, &o->sampler, seed, number, o->n_tokens, print_token, &p, error)
                            : mg_generate(w->generator, &o->sampler, seed, number, o->n_tokens, print_token, &p, error);
-    char last[3];
-    fwrite(last, 1, mg_utf8_flush(&p.stream, last), stdout);
-    putchar('\n');
-    if (status == MG_OK && sample + 1 < o->n_samples) puts("---------------");
+    end_sample(&p, status == MG_OK && sample + 1 < o->n_samples);
+    return status;
+}
+
+/* Samples that are drawn side by side: the first is printed as it comes, the others after it. */
+typedef struct chunk {
+    printer first_printer;
+    int first;
+    ptrdiff_t n; /* tokens per sample */
+    int *ids;    /* (samples, n) */
+    ptrdiff_t *drawn;
+    bool reader_left;
+} chunk;
+
+static bool take_token(uint32_t sample, int id, void *user) {
+    chunk *s = user;
+    ptrdiff_t i = (ptrdiff_t)sample - s->first;
+    s->ids[i * s->n + s->drawn[i]++] = id;
+    if (i == 0 && !print_token(id, &s->first_printer)) s->reader_left = true;
+    return !s->reader_left;
+}
+
+static mg_status print_side_by_side(const writer *w, const generate_options *o, const prompt *start,
+                                    const mg_tokenizer *tokenizer, int first, int n_samples, mg_error *error) {
+    chunk s = {.first_printer = new_printer(o, tokenizer), .first = first, .n = o->n_tokens};
+    s.ids = mg_alloc((size_t)n_samples * (size_t)s.n, sizeof *s.ids, "samples", error);
+    s.drawn = mg_alloc_zero((size_t)n_samples, sizeof *s.drawn, "samples", error);
+    mg_status status = s.ids && s.drawn ? MG_OK : MG_ERR_MEMORY;
+    if (status == MG_OK) {
+        print_prompt(&s.first_printer, start);
+        status = mg_generate_samples(w->generator, &o->sampler, (uint64_t)o->seed, (uint32_t)first, n_samples, s.n,
+                                     take_token, &s, error);
+        end_sample(&s.first_printer, status == MG_OK && first + 1 < o->n_samples);
+    }
+    for (int i = 1; i < n_samples && status == MG_OK && !s.reader_left; i++) {
+        printer p = new_printer(o, tokenizer);
+        print_prompt(&p, start);
+        for (ptrdiff_t k = 0; k < s.drawn[i] && !s.reader_left; k++)
+            s.reader_left = !print_token(s.ids[i * s.n + k], &p);
+        end_sample(&p, first + i + 1 < o->n_samples);
+    }
+    mg_free(s.ids);
+    mg_free(s.drawn);
+    return status;
+}
+
+/* How many to draw side by side: one by one if a sample is so long that keeping others meanwhile takes memory. */
+static int side_by_side(const writer *w, const generate_options *o) {
+    enum { AT_ONCE = 64, LONG = 1 << 20 };
+    return w->speculator || o->n_tokens > LONG ? 1 : AT_ONCE;
+}
+
+static mg_status print_samples(const writer *w, const generate_options *o, const prompt *start,
+                               const mg_tokenizer *tokenizer, mg_error *error) {
+    mg_status status = MG_OK;
+    int at_once = side_by_side(w, o);
+    for (int done = 0; done < o->n_samples && status == MG_OK && !ferror(stdout); done += at_once) {
+        int n = o->n_samples - done < at_once ? o->n_samples - done : at_once;
+        if (n == 1)
+            status = print_sample(w, o, start, tokenizer, done, error);
+        else
+            status = print_side_by_side(w, o, start, tokenizer, done, n, error);
+    }
     return status;
 }
 
@@ -239,8 +313,7 @@ static mg_status generate(const generate_options *o, const mg_checkpoint *checkp
                start.n, mg_count(config->block_size, "token").text);
     if (status == MG_OK)
         status = set_up(&w, o, checkpoint, draft, has_text ? mg_tokenizer_size(tokenizer) : INT_MAX, &start, error);
-    for (int sample = 0; sample < o->n_samples && status == MG_OK && !ferror(stdout); sample++)
-        status = print_sample(&w, o, &start, has_text && !o->ids ? tokenizer : NULL, sample, error);
+    if (status == MG_OK) status = print_samples(&w, o, &start, has_text && !o->ids ? tokenizer : NULL, error);
     if (status == MG_OK && w.speculator) tell_speed(w.speculator);
     mg_generator_free(w.generator);
     mg_speculator_free(w.speculator);

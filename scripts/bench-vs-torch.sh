@@ -39,6 +39,7 @@ share = read("maskgrad", lambda r: 100 * float(r[7]))
 print("| model | threads | phase | maskgrad tokens/s | PyTorch tokens/s | ratio | share of sgemm peak |")
 print("|---|---|---|---|---|---|---|")
 for key in ours:
+    if key not in torch: continue  # nothing like it is measured there
     peak = f"{share[key]:.0f}%" if key[2] == "train" else ""
     print(f"| {key[0]} | {key[1]} | {key[2]} | {ours[key]:,.0f} | {torch[key]:,.0f} | {ours[key] / torch[key]:.2f} | {peak} |")
 PY

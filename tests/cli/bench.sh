@@ -5,7 +5,7 @@ small="--steps 2 --n-layer 1 --n-head 2 --n-embd 32 --block-size 16 --batch-size
 
 # shellcheck disable=SC2086
 "$maskgrad" bench $small --csv causal.csv >out.txt 2>err.txt || fail "status $?: $(cat err.txt)"
-[ "$(cut -d, -f3 causal.csv | xargs)" = "phase train generate_cached generate_uncached" ] || fail "$(cat causal.csv)"
+[ "$(cut -d, -f3 causal.csv | xargs)" = "phase train generate_cached generate_64 generate_uncached" ] || fail "$(cat causal.csv)"
 
 # A model that looks ahead has no cache, and is still measured.
 # shellcheck disable=SC2086

@@ -22,21 +22,32 @@ static mg_status write_sample(FILE *out, const mg_corpus *corpus, const int *ids
     return MG_OK;
 }
 
+static mg_status write_sample_and_judge(FILE *out, const mg_corpus *corpus, const int *ids, ptrdiff_t n,
+                                        mg_grammar_score *score, mg_error *error) {
+    mg_status status = write_sample(out, corpus, ids, n, error);
+    if (status != MG_OK || !corpus->grammar) return status;
+    mg_grammar_score one;
+    mg_grammar_judge(corpus->grammar, ids, n, true, &one);
+    add_score(score, &one);
+    return MG_OK;
+}
+
 static mg_status write_all(FILE *out, mg_generator *generator, const mg_corpus *corpus,
                            const mg_samples_options *options, mg_grammar_score *score, mg_error *error) {
-    int *ids = mg_alloc((size_t)options->n_tokens, sizeof *ids, "a sample", error);
+    enum { AT_ONCE = 64 };
+    ptrdiff_t n = options->n_tokens, n_samples = options->n_samples;
+    size_t room = (size_t)(n_samples < AT_ONCE ? n_samples : AT_ONCE);
+    int *ids = mg_alloc(room * (size_t)n, sizeof *ids, "samples", error);
     if (!ids) return MG_ERR_MEMORY;
     int start = mg_tokenizer_start_id(corpus->tokenizer);
     mg_generator_prompt(generator, &start, 1);
     mg_status status = MG_OK;
-    for (int i = 0; i < options->n_samples && status == MG_OK; i++) {
-        status = mg_generate_ids(generator, &options->sampler, options->seed, (uint32_t)i, options->n_tokens, ids,
-                                 error);
-        if (status == MG_OK) status = write_sample(out, corpus, ids, options->n_tokens, error);
-        if (status != MG_OK || !corpus->grammar) continue;
-        mg_grammar_score one;
-        mg_grammar_judge(corpus->grammar, ids, options->n_tokens, true, &one);
-        add_score(score, &one);
+    for (ptrdiff_t done = 0; done < n_samples && status == MG_OK; done += AT_ONCE) {
+        ptrdiff_t some = n_samples - done < AT_ONCE ? n_samples - done : AT_ONCE;
+        status = mg_generate_samples_ids(generator, &options->sampler, options->seed, (uint32_t)done, some, n, ids,
+                                         error);
+        for (ptrdiff_t i = 0; i < some && status == MG_OK; i++)
+            status = write_sample_and_judge(out, corpus, ids + i * n, n, score, error);
     }
     mg_free(ids);
     return status;

@@ -33,10 +33,12 @@ static mg_status write_samples(mg_lab *lab, mg_trainer *trainer, const mg_corpus
     if (status) return status;
     int start = mg_tokenizer_start_id(corpus->tokenizer);
     mg_generator_prompt(generator, &start, 1);
-    for (uint32_t sample = 0; sample < SAMPLES && !status; sample++) {
-        status = mg_generate_ids(generator, &(mg_sampler){.temperature = TEMPERATURE, .top_p = 1}, lab_asked(lab)->seed,
-                                 sample, w->length, w->ids + sample * w->length, error);
-        if (sample % 8 == 7) lab_progress(lab, "writing", sample + 1, SAMPLES, "texts");
+    enum { AT_ONCE = 16 };
+    for (uint32_t done = 0; done < SAMPLES && !status; done += AT_ONCE) {
+        status = mg_generate_samples_ids(generator, &(mg_sampler){.temperature = TEMPERATURE, .top_p = 1},
+                                         lab_asked(lab)->seed, done, AT_ONCE, w->length, w->ids + done * w->length,
+                                         error);
+        lab_progress(lab, "writing", done + AT_ONCE, SAMPLES, "texts");
         if (!status) status = lab_interrupted(lab, error);
     }
     mg_generator_free(generator);
