@@ -2,6 +2,7 @@
 #include "compare.h"
 #include "columns.h"
 #include "commands.h"
+#include "compare_groups.h"
 #include "flags.h"
 #include "lab_private.h"
 #include "printable.h"
@@ -14,27 +15,36 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_RUNS = 100 };
+enum { MAX_PATHS = 10000, FEW_RUNS = 8 };
 
 static const mg_command_line line = {
     .name = "compare",
-    .arguments = "RUN RUN...",
-    .min_arguments = 2,
-    .max_arguments = MAX_RUNS,
-    .doc = "Compare two or more run folders: how they ended, where they diverge, which settings differ, and "
-           "their curves in one picture.",
+    .arguments = "RUN...",
+    .min_arguments = 1,
+    .max_arguments = MAX_PATHS,
+    .doc =
+        "Compare run folders, or all runs in a folder: how they ended, where they diverge, which settings differ, and "
+        "their curves in one picture. Runs that differ only in their seed are a group, of which means and standard "
+        "errors are shown; of more than eight runs, only these are.",
 };
 
 typedef struct compare_options {
-    const char *out_dir;
+    const char *out_dir, *by, *csv, *json;
+    double to_loss;
 } compare_options;
 
 #define ROWS_OF compare_options
 #include "flag_rows.h"
+/* clang-format off */
 static const mg_setting flags[] = {
     {.name = "out-dir", .also = "o", TEXT(out_dir, "DIR"), .help = "Folder for the picture and its numbers"},
+    {.name = "by", TEXT(by, "FLAG,..."), .help = "Group runs by these flags of train [all in which they differ, but the seed]"},
+    {.name = "to-loss", REAL(to_loss, 0, 1e9), .help = "Also measure the seconds to a validation loss of at most this"},
+    {.name = "csv", TEXT(csv, "FILE"), .help = "Write all rows of all logs to one CSV: a row per run and step"},
+    {.name = "json", TEXT(json, "FILE"), .help = "The same as a JSON list"},
     {0},
 };
+/* clang-format on */
 
 /* ---- Tables ---- */
 
@@ -178,25 +188,18 @@ static void print_differences(const mg_run_record *records, int n) {
         }
 }
 
-static bool all_equal(const mg_setting *setting, size_t base, const mg_run_record *records, int n) {
-    const char *first = (const char *)&records[0].options + base;
-    for (int i = 1; i < n; i++)
-        if (!mg_setting_equal(setting, first, (const char *)&records[i].options + base)) return false;
-    return true;
-}
-
 static void print_settings(const mg_run_record *records, int n, int width) {
     bool any = false;
     mg_setting_cursor at = {0};
     for (const mg_setting *s; (s = mg_setting_next(&at, mg_run_settings));) {
-        if (all_equal(s, at.base, records, n)) continue;
+        if (!mg_run_differs(s, at.base, records, n)) continue;
         any = true;
-        printf("%s\n", s->name);
+        printf("--%s\n", mg_run_typed(s, &records[0].options, at.base, NULL, 0));
         for (int i = 0; i < n; i++) {
             char value[4096];
-            mg_setting_format(s, (const char *)&records[i].options + at.base, value, sizeof value);
+            mg_run_typed(s, &records[i].options, at.base, value, sizeof value);
             print_path("  ", &records[i], width);
-            printf("  %s\n", value[0] ? mg_shown(value).text : "-");
+            printf("  %s\n", mg_shown(value).text);
         }
     }
     if (!any) puts("none");
@@ -307,10 +310,7 @@ static void draw_attention(mg_lab *lab, const mg_run_record *records, int n) {
     lab_figure_end(figure, "%s", lines > MOST_LINES ? "Means over layers." : "");
 }
 
-static mg_status draw(const mg_run_record *records, int n, const char *out_dir, mg_error *error) {
-    mg_lab *lab = lab_new(NULL, error);
-    if (!lab) return MG_ERR_MEMORY;
-    lab->settings.out_dir = out_dir;
+static void draw_runs(mg_lab *lab, const mg_run_record *records, int n) {
     lab_figure *figure = lab_figure_begin(lab, "loss", "Runs side by side",
                                           (lab_axes){.x = "step", .y = "loss (nats per token)", .y_from_zero = true});
     for (int i = 0; i < n; i++) {
@@ -321,42 +321,76 @@ static mg_status draw(const mg_run_record *records, int n, const char *out_dir, 
         draw_split(lab, figure, &records[i], true, color);
     }
     lab_figure_end(figure, "Lines: training, points: validation.");
-    draw_attention(lab, records, n);
+}
+
+static mg_status write_pictures(mg_lab *lab, const char *out_dir, mg_error *error) {
     mg_run_dir folder;
     mg_status status = mg_run_dir_name(&folder, out_dir, error);
-    if (status != MG_OK) {
-        lab_free(lab);
-        return status;
-    }
+    if (status != MG_OK) return status;
     status = mg_run_dir_lock(&folder, error);
     if (status == MG_OK) status = mg_run_dir_claim(&folder, "maskgrad compare", error);
     if (status == MG_OK) status = lab_write_numbers(lab, error);
     if (status == MG_OK) {
         status = lab_draw_pictures(lab, error);
-        const char *ending = lab->pictures ? "png" : "csv";
-        printf("\nThe curves are in %s/loss.%s\n", mg_shown(out_dir).text, ending);
-        if (any_attention(records, n)) printf("Saturation is in %s/saturation.%s\n", mg_shown(out_dir).text, ending);
+        mg_shown_text shown = mg_shown(out_dir);
+        putchar('\n');
+        for (int i = 0; i < lab->blocks.n; i++) {
+            const lab_block *block = lab->blocks.item[i];
+            bool heat = block->kind == LAB_BLOCK_HEATMAP;
+            mg_tell("  ", "%s: %s/%s.%s", heat ? block->heatmap->title : block->figure->title, shown.text,
+                    heat ? block->heatmap->name : block->figure->name, lab->pictures ? "png" : "csv");
+        }
     }
     mg_run_dir_close(&folder);
+    return status;
+}
+
+/* ---- All of it ---- */
+
+/* Few runs are shown one by one; groups where there are repetitions, or too many runs for that. */
+static mg_status show(const compare_options *own, const mg_run_set *set, const mg_run_groups *groups, mg_error *error) {
+    bool each = set->n <= FEW_RUNS && !own->by;
+    bool grouped = !each || mg_run_groups_repeat(groups) || !isnan(own->to_loss);
+    mg_lab *lab = lab_new(NULL, error);
+    if (!lab) return MG_ERR_MEMORY;
+    lab->settings.out_dir = own->out_dir;
+    if (each) print_tables(set->record, set->n);
+    if (each && grouped) putchar('\n');
+    if (grouped) mg_groups_print(groups, set->n, own->to_loss);
+    if (set->not_begun > 0) mg_tell("", "%s without a step yet: left out.", mg_count(set->not_begun, "run").text);
+    if (grouped)
+        mg_groups_draw(lab, groups, set);
+    else
+        draw_runs(lab, set->record, set->n);
+    if (each) draw_attention(lab, set->record, set->n);
+    mg_status status = write_pictures(lab, own->out_dir, error);
     lab_free(lab);
+    if (status == MG_OK && own->csv) status = mg_groups_write_csv(own->csv, groups, set, error);
+    if (status == MG_OK && own->json) status = mg_groups_write_json(own->json, groups, set, error);
+    return status;
+}
+
+static mg_status compare(const compare_options *own, int n, const char *const *paths, mg_error *error) {
+    mg_run_set set;
+    mg_run_groups groups = {0};
+    mg_status status = mg_run_gather(&set, n, paths, error);
+    if (status != MG_OK) return status;
+    if (set.n < 2) status = mg_error_set(error, MG_ERR_INPUT, "one run is nothing to compare: name two or more");
+    if (set.n == 0) status = mg_error_set(error, MG_ERR_STATE, "no run in %s has done a step yet", paths[0]);
+    if (status == MG_OK) status = mg_run_groups_make(&groups, set.record, set.n, own->by, own->to_loss, error);
+    if (status == MG_OK) status = show(own, &set, &groups, error);
+    mg_run_groups_free(&groups);
+    mg_run_set_free(&set);
     return status;
 }
 
 static int run_command(int argc, char **argv) {
-    compare_options own = {.out_dir = "runs/compare"};
+    compare_options own = {.out_dir = "runs/compare", .to_loss = NAN};
     const mg_flag_table tables[] = {{flags, &own}, {NULL, NULL}};
-    const char *paths[MAX_RUNS];
-    static mg_run_record records[MAX_RUNS];
+    static const char *paths[MAX_PATHS];
     mg_error error;
-    int n = mg_flags_parse(&line, tables, argc, argv, paths, NULL), n_read = 0;
-    while (n_read < n && mg_run_record_read(&records[n_read], paths[n_read], &error) == MG_OK) n_read++;
-    mg_status status = n_read == n ? MG_OK : error.status;
-    if (status == MG_OK) {
-        print_tables(records, n);
-        status = draw(records, n, own.out_dir, &error);
-    }
-    for (int i = 0; i < n_read; i++) mg_run_record_free(&records[i]);
-    return mg_command_end(&line, status, &error);
+    int n = mg_flags_parse(&line, tables, argc, argv, paths, NULL);
+    return mg_command_end(&line, compare(&own, n, paths, &error), &error);
 }
 
-const mg_command mg_compare_command = {"compare", "Two or more runs side by side", run_command};
+const mg_command mg_compare_command = {"compare", "Runs side by side, and groups of them with error bars", run_command};

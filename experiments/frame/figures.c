@@ -31,13 +31,35 @@ static lab_series *add_series(lab_figure *figure, lab_list *list, lab_shape shap
         copy[n + i] = y ? y[i] : NAN;
     }
     lab_series *series = mg_arena_alloc(lab->arena, 1, sizeof *series, "a curve");
-    *series = (lab_series){shape, color, lab_format(lab, "%s", label), n, copy, copy + n, NULL};
+    *series = (lab_series){shape, color, lab_format(lab, "%s", label), n, copy, copy + n, NULL, NULL};
     lab_list_add(lab, list, series);
     return series;
 }
 
 void lab_line(lab_figure *figure, lab_color color, const char *label, int n, const double *x, const double *y) {
     add_series(figure, &figure->series, LAB_SHAPE_LINE, color, label, n, x, y);
+}
+
+static void add_spread(lab_figure *figure, lab_shape shape, lab_color color, const char *label, int n, const double *x,
+                       const double *y, const double *spread) {
+    lab_series *series = add_series(figure, &figure->series, shape, color, label, n, x, y);
+    double *copy = mg_arena_alloc(figure->lab->arena, (size_t)n + 1, sizeof *copy, "a curve");
+    for (int i = 0; i < n; i++) copy[i] = isfinite(spread[i]) ? spread[i] : 0;
+    series->spread = copy;
+}
+
+void lab_band(lab_figure *figure, lab_color color, const char *label, int n, const double *x, const double *y,
+              const double *spread) {
+    add_spread(figure, LAB_SHAPE_BAND, color, label, n, x, y, spread);
+}
+
+void lab_errors(lab_figure *figure, lab_color color, const char *label, int n, const double *x, const double *y,
+                const double *spread) {
+    add_spread(figure, LAB_SHAPE_ERRORS, color, label, n, x, y, spread);
+}
+
+void lab_thin_line(lab_figure *figure, lab_color color, int n, const double *x, const double *y) {
+    add_series(figure, &figure->series, LAB_SHAPE_THIN, color, "", n, x, y);
 }
 
 void lab_points(lab_figure *figure, lab_color color, const char *label, int n, const double *x, const double *y) {
@@ -165,7 +187,10 @@ lab_span lab_span_y(const lab_figure *figure) {
         const lab_series *s = figure->series.item[k];
         for (int i = 0; i < s->n; i++) {
             double x = s->shape == LAB_SHAPE_LEVEL ? 1 : s->x[i];
-            if (lab_can_show(figure, x, s->y[i])) widen(&span, s->y[i]);
+            for (int side = -1; side <= 1; side++) {
+                double y = s->y[i] + side * (s->spread ? s->spread[i] : 0);
+                if (lab_can_show(figure, x, y)) widen(&span, y);
+            }
         }
     }
     if (!axes->log_y && (figure->places || axes->y_from_zero)) widen(&span, 0);

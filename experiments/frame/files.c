@@ -43,9 +43,15 @@ static bool has_names(const lab_figure *figure) {
     return false;
 }
 
+static bool has_spread(const lab_figure *figure) {
+    for (int k = 0; k < figure->series.n; k++)
+        if (((const lab_series *)figure->series.item[k])->spread) return true;
+    return false;
+}
+
 static void write_figure(FILE *out, const lab_figure *figure) {
-    bool named = has_names(figure);
-    fputs(named ? "series,x,y,name\n" : "series,x,y\n", out);
+    bool named = has_names(figure), spread = has_spread(figure);
+    fprintf(out, "series,x,y%s%s\n", spread ? ",spread" : "", named ? ",name" : "");
     for (int k = 0; k < figure->series.n + figure->verticals.n; k++) {
         const lab_series *s = k < figure->series.n ? figure->series.item[k]
                                                    : figure->verticals.item[k - figure->series.n];
@@ -58,6 +64,8 @@ static void write_figure(FILE *out, const lab_figure *figure) {
                 fprintf(out, "%.9g", s->x[i]);
             fputc(',', out);
             if (k < figure->series.n) fprintf(out, "%.9g", s->y[i]);
+            if (spread) fputc(',', out);
+            if (s->spread) fprintf(out, "%.9g", s->spread[i]);
             if (named) fputc(',', out);
             if (s->names) mg_csv_write_cell(out, s->names[i]);
             fputc('\n', out);

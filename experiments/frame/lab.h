@@ -147,6 +147,14 @@ typedef struct lab_figure lab_figure;
 lab_figure *lab_figure_begin(mg_lab *lab, const char *name, const char *title, lab_axes axes);
 /* n points; x NULL counts 0, 1, 2, …. Points that are not finite, or not positive on a log axis, leave a gap. */
 void lab_line(lab_figure *figure, lab_color color, const char *label, int n, const double *x, const double *y);
+/* The same with a band from y - spread to y + spread around it, or with bars of that height at its points. A spread
+ * that is not finite is drawn as 0. */
+void lab_band(lab_figure *figure, lab_color color, const char *label, int n, const double *x, const double *y,
+              const double *spread);
+void lab_errors(lab_figure *figure, lab_color color, const char *label, int n, const double *x, const double *y,
+                const double *spread);
+/* One of many, behind what follows it: thin and pale, and not in the legend. */
+void lab_thin_line(lab_figure *figure, lab_color color, int n, const double *x, const double *y);
 void lab_points(lab_figure *figure, lab_color color, const char *label, int n, const double *x, const double *y);
 /* Each point with its name beside it, where there is room. */
 void lab_named_points(lab_figure *figure, lab_color color, const char *label, int n, const char *const *names,

@@ -33,7 +33,16 @@ typedef struct lab_check {
     lab_verdict verdict;
 } lab_check;
 
-typedef enum lab_shape { LAB_SHAPE_LINE, LAB_SHAPE_POINTS, LAB_SHAPE_BARS, LAB_SHAPE_FIT, LAB_SHAPE_LEVEL } lab_shape;
+typedef enum lab_shape {
+    LAB_SHAPE_LINE,
+    LAB_SHAPE_THIN,   /* has no label, and no entry in the legend */
+    LAB_SHAPE_BAND,   /* a line, and what is around it by its spread */
+    LAB_SHAPE_ERRORS, /* points joined by a line, with a bar of their spread each */
+    LAB_SHAPE_POINTS,
+    LAB_SHAPE_BARS,
+    LAB_SHAPE_FIT,
+    LAB_SHAPE_LEVEL
+} lab_shape;
 
 typedef struct lab_series {
     lab_shape shape;
@@ -42,6 +51,7 @@ typedef struct lab_series {
     int n;
     const double *x, *y;
     const char *const *names; /* of points, or NULL */
+    const double *spread;     /* of a band or errors: y - spread to y + spread; or NULL */
 } lab_series;
 
 struct lab_figure {

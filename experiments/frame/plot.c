@@ -54,10 +54,10 @@ static void plot_points(FILE *pipe, const lab_figure *figure, int k) {
     const lab_series *s = series_of(figure, k);
     fprintf(pipe, "$s%d << EOD\n", k);
     for (int i = 0; i < s->n; i++) {
-        if (lab_can_show(figure, s->x[i], s->y[i]))
-            fprintf(pipe, "%.9g %.9g\n", s->x[i], s->y[i]);
-        else
-            fputs("\n", pipe); /* a gap */
+        bool shown = lab_can_show(figure, s->x[i], s->y[i]);
+        if (shown) fprintf(pipe, "%.9g %.9g", s->x[i], s->y[i]);
+        if (shown && s->spread) fprintf(pipe, " %.9g %.9g", s->y[i] - s->spread[i], s->y[i] + s->spread[i]);
+        fputs("\n", pipe); /* an empty line is a gap */
     }
     fputs("EOD\n", pipe);
 }
@@ -96,17 +96,22 @@ typedef struct legend_place {
     int row;
 } legend_place;
 
-/* Where entry k begins: in columns of the longest, or one behind the other. */
+static bool has_entry(const lab_figure *figure, int k) {
+    return series_of(figure, k)->shape != LAB_SHAPE_THIN;
+}
+
+/* Where the entry of series k begins: in columns of the longest, or one behind the other. */
 static legend_place place_in_legend(const lab_figure *figure, int k, int longest) {
     enum { AROUND = SAMPLE + 2 * LETTER, LEFT = 16 };
     if (longest > 0) {
-        int width = longest * LETTER + AROUND, across = FIGURE_WIDTH * 9 / 10 / width;
+        int width = longest * LETTER + AROUND, across = FIGURE_WIDTH * 9 / 10 / width, entry = 0;
         if (across < 1) across = 1;
-        return (legend_place){LEFT + k % across * width, k / across};
+        for (int i = 0; i < k; i++) entry += has_entry(figure, i);
+        return (legend_place){LEFT + entry % across * width, entry / across};
     }
     legend_place at = {LEFT, 0};
     for (int i = 0;; i++) {
-        double width = mg_text_columns(lab_legend(figure, i)) * LETTER + AROUND;
+        double width = has_entry(figure, i) ? mg_text_columns(lab_legend(figure, i)) * LETTER + AROUND : 0;
         if (at.x > LEFT && at.x + width > FIGURE_WIDTH) at = (legend_place){LEFT, at.row + 1};
         if (i == k) return at;
         at.x += width;
@@ -151,6 +156,7 @@ static void label_at(FILE *pipe, const frame *f, const char *text, double x, dou
 static void plot_legend(FILE *pipe, const lab_figure *figure, const frame *f) {
     for (int k = 0; k < figure->series.n; k++) {
         const lab_series *s = series_of(figure, k);
+        if (!has_entry(figure, k)) continue;
         legend_place at = place_in_legend(figure, k, f->longest);
         double x = at.x, y = 20 + at.row * LINE;
         unsigned rgb = lab_rgb(s->color);
@@ -165,7 +171,8 @@ static void plot_legend(FILE *pipe, const lab_figure *figure, const frame *f) {
                     "set arrow from screen %.4f, screen %.4f to screen %.4f, screen %.4f nohead %s lw 2.6 "
                     "lc rgb '#%06X'\n",
                     across_screen(x), up, across_screen(x + SAMPLE), up, lab_dash(figure, k), rgb);
-        if (s->shape == LAB_SHAPE_POINTS || (s->shape == LAB_SHAPE_LINE && s->n <= FEW_POINTS))
+        if (s->shape == LAB_SHAPE_POINTS || s->shape == LAB_SHAPE_ERRORS ||
+            (s->shape == LAB_SHAPE_LINE && s->n <= FEW_POINTS))
             fprintf(pipe, "set label '' at screen %.4f, screen %.4f point pt 7 ps 0.8 lc rgb '#%06X'\n", middle, up,
                     rgb);
         label_at(pipe, f, lab_legend(figure, k), x + SAMPLE + 8, y, "left", 0x222222);
@@ -213,6 +220,14 @@ static void plot_series(FILE *pipe, const lab_figure *figure, int k, int bar, in
         fprintf(pipe, "$s%d with %s %s lw 2.6 %s lc rgb '#%06X'", k, s->n <= FEW_POINTS ? "linespoints" : "lines", dash,
                 s->n <= FEW_POINTS ? "pt 7 ps 0.8" : "", rgb);
         break;
+    case LAB_SHAPE_THIN: fprintf(pipe, "$s%d with lines lw 0.7 lc rgb '#B0%06X'", k, rgb); break;
+    case LAB_SHAPE_BAND:
+        fprintf(pipe,
+                "$s%d using 1:3:4 with filledcurves fs transparent solid 0.25 noborder lc rgb '#%06X', $s%d with lines "
+                "lw 2.6 lc rgb '#%06X'",
+                k, rgb, k, rgb);
+        break;
+    case LAB_SHAPE_ERRORS: fprintf(pipe, "$s%d with yerrorlines pt 7 ps 0.8 lw 1.8 lc rgb '#%06X'", k, rgb); break;
     case LAB_SHAPE_FIT: fprintf(pipe, "$s%d with lines %s lw 1.6 lc rgb '#%06X'", k, dash, rgb); break;
     case LAB_SHAPE_POINTS: fprintf(pipe, "$s%d with points pt 7 ps 0.9 lc rgb '#%06X'", k, rgb); break;
     case LAB_SHAPE_BARS:

@@ -37,7 +37,10 @@ static bool is_dashed(const lab_series *s) {
 /* The mark of the i-th series that is not dashed: letters where there are more series than shapes. */
 static const char *glyph_of(const lab_figure *figure, int i, bool utf8) {
     int n = 0;
-    for (int k = 0; k < figure->series.n; k++) n += !is_dashed(figure->series.item[k]);
+    for (int k = 0; k < figure->series.n; k++) {
+        const lab_series *s = figure->series.item[k];
+        n += !is_dashed(s) && s->shape != LAB_SHAPE_THIN;
+    }
     if (n > N_GLYPHS) return letters[i % N_LETTERS];
     return (utf8 ? glyphs_utf8 : glyphs_ascii)[i];
 }
@@ -113,7 +116,7 @@ void lab_print_figure(mg_lab *lab, const lab_figure *figure) {
     grid g = {.columns = lab_columns(lab) - 14};
     for (int k = 0, used = 0; k < figure->series.n; k++) {
         const lab_series *s = figure->series.item[k];
-        if (s->shape == LAB_SHAPE_LEVEL) continue;
+        if (s->shape == LAB_SHAPE_LEVEL || s->shape == LAB_SHAPE_THIN) continue;
         put_series(&g, figure, s, is_dashed(s) ? dash_of(figure, k, utf8) : glyph_of(figure, used, utf8));
         used += !is_dashed(s);
     }
@@ -141,6 +144,7 @@ void lab_print_figure(mg_lab *lab, const lab_figure *figure) {
     if (!fits) lab_print_wrapped(lab, "           ", "           ", figure->axes.x);
     for (int k = 0, used = 0; k < figure->series.n; k++) {
         const lab_series *s = figure->series.item[k];
+        if (s->shape == LAB_SHAPE_THIN) continue;
         const char *mark = is_dashed(s) ? dash_of(figure, k, utf8) : glyph_of(figure, used, utf8);
         lab_print_wrapped(lab, lab_format(lab, "          %s ", mark), "            ", lab_legend(figure, k));
         used += !is_dashed(s);

@@ -62,7 +62,7 @@ int lab_own_places(const lab_figure *figure, int most, double *at) {
     int n = 0;
     for (int k = 0; k < figure->series.n; k++) {
         const lab_series *s = figure->series.item[k];
-        if (s->shape != LAB_SHAPE_LINE && s->shape != LAB_SHAPE_POINTS) continue;
+        if (s->shape != LAB_SHAPE_LINE && s->shape != LAB_SHAPE_ERRORS && s->shape != LAB_SHAPE_POINTS) continue;
         for (int i = 0; i < s->n; i++) {
             int j = 0;
             while (j < n && at[j] != s->x[i]) j++;

@@ -1,6 +1,29 @@
 #include "compare.h"
+#include "regular_file.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The loss of the last whole row of position.csv; NaN if there is no such file, or it is another. */
+static double read_last_position(const char *path) {
+    enum { END = 256 };
+    char text[END + 1];
+    int fd;
+    size_t bytes;
+    double loss = NAN;
+    if (mg_open_regular(path, &fd, &bytes, NULL) != MG_OK) return NAN;
+    ssize_t n = pread(fd, text, END, bytes > END ? (off_t)(bytes - END) : 0);
+    close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    for (const char *line = strchr(text, '\n'); line && line[1]; line = strchr(line + 1, '\n')) {
+        int position;
+        bool whole = strchr(line + 1, '\n') != NULL;
+        if (whole && sscanf(line + 1, "%d,%lf", &position, &loss) < 2) return NAN;
+    }
+    return loss;
+}
 
 mg_status mg_run_record_read(mg_run_record *record, const char *path, mg_error *error) {
     *record = (mg_run_record){.dir = {.lock = -1}};
@@ -11,6 +34,7 @@ mg_status mg_run_record_read(mg_run_record *record, const char *path, mg_error *
         status = mg_error_set(error, MG_ERR_STATE, "%s has no rows: the run in %s has not done a step yet",
                               record->dir.log, record->dir.path);
     if (status == MG_OK) status = mg_run_attention_read(&record->attention, record->dir.attention, error);
+    if (status == MG_OK) record->last_position = read_last_position(record->dir.position);
     if (status != MG_OK) mg_run_record_free(record);
     return status;
 }

@@ -13,6 +13,7 @@ typedef struct mg_run_record {
     mg_run_options options;
     mg_run_log_table log;
     mg_run_attention_table attention; /* empty if the run did not log it */
+    double last_position;             /* the loss at the last position of position.csv; NaN: there is none yet */
 } mg_run_record;
 mg_status mg_run_record_read(mg_run_record *record, const char *path, mg_error *error);
 void mg_run_record_free(mg_run_record *record);

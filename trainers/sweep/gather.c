@@ -1,0 +1,70 @@
+#include "gather.h"
+#include "heap.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool is_run(const char *path) {
+    char file[4400];
+    int length = snprintf(file, sizeof file, "%s/run.json", path);
+    return length < (int)sizeof file && access(file, F_OK) == 0;
+}
+
+static int is_visible(const struct dirent *entry) {
+    return entry->d_name[0] != '.';
+}
+
+static mg_status add(mg_run_set *set, const char *path, bool may_be_new, mg_error *error) {
+    int room = set->n == 0 ? 16 : (set->n & (set->n - 1)) == 0 && set->n >= 16 ? 2 * set->n : 0;
+    if (room > 0) {
+        mg_run_record *grown = mg_alloc_grow(set->record, (size_t)set->n, (size_t)room, sizeof *grown, "runs", error);
+        if (!grown) return MG_ERR_MEMORY;
+        set->record = grown;
+    }
+    mg_status status = mg_run_record_read(&set->record[set->n], path, error);
+    if (status == MG_ERR_STATE && may_be_new) {
+        set->not_begun++;
+        return MG_OK;
+    }
+    if (status == MG_OK) set->n++;
+    return status;
+}
+
+/* The runs in a folder; *found: whether there is one. */
+static mg_status add_inner(mg_run_set *set, const char *folder, bool *found, mg_error *error) {
+    struct dirent **entry;
+    mg_status status = MG_OK;
+    int n = scandir(folder, &entry, is_visible, alphasort);
+    *found = false;
+    for (int i = 0; i < n; i++) {
+        char path[4200];
+        int length = snprintf(path, sizeof path, "%s/%s", folder, entry[i]->d_name);
+        bool run = length < (int)sizeof path && is_run(path);
+        if (run && status == MG_OK) status = add(set, path, true, error);
+        *found = *found || run;
+        free(entry[i]);
+    }
+    if (n >= 0) free(entry);
+    return status;
+}
+
+mg_status mg_run_gather(mg_run_set *set, int n_paths, const char *const *paths, mg_error *error) {
+    *set = (mg_run_set){0};
+    mg_status status = MG_OK;
+    for (int i = 0; i < n_paths && status == MG_OK; i++) {
+        bool found = false;
+        if (!is_run(paths[i])) status = add_inner(set, paths[i], &found, error);
+        if (!found && status == MG_OK) status = add(set, paths[i], false, error); /* which says what is missing */
+    }
+    if (status != MG_OK) mg_run_set_free(set);
+    return status;
+}
+
+void mg_run_set_free(mg_run_set *set) {
+    for (int i = 0; i < set->n; i++) mg_run_record_free(&set->record[i]);
+    mg_free(set->record);
+    *set = (mg_run_set){0};
+}
