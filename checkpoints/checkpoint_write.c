@@ -1,4 +1,5 @@
 #include "atomic_file.h"
+#include "bpe.h"
 #include "checkpoint.h"
 #include "fields.h"
 #include "parameters_h5.h"
@@ -21,6 +22,7 @@ static mg_status write_all(const mg_h5 *h5, const mg_checkpoint *c) {
     const mg_params *params = mg_gpt_params(c->gpt);
     const mg_gpt_config *config = mg_gpt_get_config(c->gpt), usual = {0};
     int version = mg_fields_version(mg_config_fields, config, &usual);
+    if (c->tokenizer && mg_tokenizer_has_own_ids(c->tokenizer)) version = MG_CHECKPOINT_VERSION;
     mg_status status = mg_h5_write_text(h5, "/", "format", MG_CHECKPOINT_FORMAT);
     if (status == MG_OK) status = mg_h5_write_int(h5, "/", "format_version", version);
     if (status == MG_OK) status = mg_h5_write_text(h5, "/", "creator", "maskgrad " MASKGRAD_VERSION);

@@ -110,11 +110,14 @@ static mg_status read_all(const reader *r, mg_gpt_config *config, bool *tied) {
     return status == MG_OK ? check_inner(r, config) : status;
 }
 
-mg_status mg_gpt2_config_read(const char *path, mg_gpt_config *config, bool *tied, mg_error *error) {
+mg_status mg_gpt2_config_read(const char *path, mg_gpt_config *config, bool *tied, int *end_of_text, mg_error *error) {
     json_t *json;
     mg_status status = mg_json_file_read(path, MG_MOST_CONFIG, &json, error);
     if (status != MG_OK) return status;
     status = read_all(&(reader){path, json, error}, config, tied);
+    const json_t *end = status == MG_OK ? json_object_get(json, "eos_token_id") : NULL;
+    bool is_id = json_is_integer(end) && json_integer_value(end) >= 0 && json_integer_value(end) < config->vocab_size;
+    *end_of_text = is_id ? (int)json_integer_value(end) : -1;
     json_decref(json);
     return status;
 }

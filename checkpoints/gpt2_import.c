@@ -4,6 +4,7 @@
 #include "gpt2_config.h"
 #include "gpt2_folder.h"
 #include "quote.h"
+#include "tokenizer_internal.h"
 #include "vocab_json.h"
 #include "weights.h"
 
@@ -17,7 +18,8 @@ typedef struct job {
     mg_error *error;
     mg_gpt2_folder folder;
     mg_gpt_config config;
-    bool tied; /* by config.json */
+    bool tied;       /* by config.json */
+    int end_of_text; /* by config.json; -1: unknown */
     mg_weights weights;
     int n_specs;
     mg_param_spec *specs;
@@ -54,10 +56,35 @@ static bool ends_with(const char *text, const char *end) {
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/* Some writers put the name of the part first. */
+/* Some writers put the name of the part first, and before it those of what the model was wrapped in: DataParallel,
+ * torch.compile, a class of the author. */
+static const char *const prefixes[] = {"module.", "_orig_mod.", "model.", "transformer."};
+enum { N_PREFIXES = sizeof prefixes / sizeof *prefixes, N_WRAPPERS = N_PREFIXES - 1 };
+
 static const char *bare_key(const mg_weight *weight) {
-    static const char part[] = "transformer.";
-    return starts_with(weight->key, part) ? weight->key + strlen(part) : weight->key;
+    const char *key = weight->key;
+    for (int i = 0; i < N_PREFIXES; i++) {
+        if (!starts_with(key, prefixes[i])) continue;
+        key += strlen(prefixes[i]);
+        i = -1;
+    }
+    return key;
+}
+
+/* The wrappers' names that keys begin with are said, once. */
+static void tell_prefixes(const job *j) {
+    char said[64] = "";
+    for (int i = 0; i < N_WRAPPERS; i++) {
+        ptrdiff_t n = 0;
+        for (ptrdiff_t k = 0; k < j->weights.n; k++) {
+            const mg_weight *w = &j->weights.weight[k];
+            const char *found = strstr(w->key, prefixes[i]);
+            n += found && found < bare_key(w);
+        }
+        size_t at = strlen(said);
+        if (n > 0) snprintf(said + at, sizeof said - at, "%s%s", at > 0 ? " and " : "", prefixes[i]);
+    }
+    if (said[0]) notice(j, "names begin with %s, which a wrapper of the model adds: left out", said);
 }
 
 /* The embeddings are "wte" and "wpe" here, "wte.weight" and "wpe.weight" there. */
@@ -116,14 +143,42 @@ static bool fits(const mg_weight *weight, const mg_param_spec *spec) {
     return spec->ndim == 1 && weight->ndim == 2 && weight->dim[0] == 1 && weight->dim[1] == spec->dim[0];
 }
 
-static mg_status check_weight(const job *j, const mg_weight *weight, const mg_param_spec *spec) {
+static bool is_linear(const mg_param_spec *spec) {
+    return spec->ndim == 2 && starts_with(spec->name, "h.");
+}
+
+/* The shape that the file should have. */
+static mg_param_spec stored_spec(const job *j, const mg_param_spec *spec) {
+    mg_param_spec stored = *spec;
+    if (!j->options->transposed || !is_linear(spec)) return stored;
+    stored.dim[0] = spec->dim[1];
+    stored.dim[1] = spec->dim[0];
+    return stored;
+}
+
+static mg_status check_weight(const job *j, const mg_weight *weight, const mg_param_spec *model) {
+    mg_param_spec own = stored_spec(j, model), *spec = &own;
     if (!weight->readable)
         return mg_weights_error(&j->weights, "%s holds %s, but only F32, F16 and BF16 can be imported",
                                 quoted(weight->name).text, weight->type);
     if (fits(weight, spec)) return MG_OK;
+    if (is_linear(spec) && weight->ndim == 2 && weight->dim[0] == spec->dim[1] && weight->dim[1] == spec->dim[0])
+        return mg_weights_error(&j->weights, "%s has the shape %s, and GPT-2's is %s: %s", quoted(weight->name).text,
+                                mg_weight_shape(weight).text, mg_dims(spec->ndim, spec->dim).text,
+                                j->options->transposed
+                                    ? "it is not transposed, leave out --transposed"
+                                    : "this is the transposed layout of PyTorch's nn.Linear, which --transposed takes");
     return mg_weights_error(&j->weights, "%s has the shape %s, but according to config.json it should be %s",
                             quoted(weight->name).text, mg_weight_shape(weight).text,
                             mg_dims(spec->ndim, spec->dim).text);
+}
+
+/* Of two names of one tied matrix, safetensors keeps the first by alphabet. */
+static void take_tied_head(job *j) {
+    if (j->match[0] || !j->head || !j->tied) return;
+    j->match[0] = j->head;
+    j->head = NULL;
+    notice(j, "%s is taken as the token embedding wte, to which the head is tied", quoted(j->match[0]->name).text);
 }
 
 static mg_status check_missing(const job *j) {
@@ -151,6 +206,8 @@ static mg_status match(job *j) {
     mg_gpt_specs(&j->config, j->specs);
     mg_status status = MG_OK;
     for (ptrdiff_t i = 0; i < j->weights.n && status == MG_OK; i++) status = sort_out(j, &j->weights.weight[i]);
+    if (status == MG_OK) tell_prefixes(j);
+    if (status == MG_OK) take_tied_head(j);
     if (status == MG_OK) status = check_missing(j);
     for (int i = 0; i < j->n_specs && status == MG_OK; i++) status = check_weight(j, j->match[i], &j->specs[i]);
     if (status == MG_OK && j->head) status = check_weight(j, j->head, &j->specs[0]); /* of the shape of wte */
@@ -199,31 +256,75 @@ static mg_status check_finite(const job *j, const mg_params *params) {
                             first_count, first_count == 1 ? "number that is" : "numbers that are", more);
 }
 
+/* (out, in) in the file, (in, out) here. */
+static mg_status read_transposed(const job *j, int i, mg_real *to) {
+    ptrdiff_t in = j->specs[i].dim[0], out = j->specs[i].dim[1];
+    mg_real *file = mg_alloc((size_t)(in * out), sizeof *file, "a transposed matrix", j->error);
+    if (!file) return MG_ERR_MEMORY;
+    mg_status status = mg_weights_read(&j->weights, j->match[i], 0, out, file);
+    for (ptrdiff_t r = 0; r < in && status == MG_OK; r++)
+        for (ptrdiff_t c = 0; c < out; c++) to[r * out + c] = file[c * in + r];
+    mg_free(file);
+    return status;
+}
+
+static mg_status read_parameter(const job *j, int i, mg_real *to) {
+    if (j->options->transposed && is_linear(&j->specs[i])) return read_transposed(j, i, to);
+    return mg_weights_read(&j->weights, j->match[i], 0, j->match[i]->dim[0], to);
+}
+
 static mg_status read_numbers(const job *j, mg_gpt *gpt) {
     const mg_params *params = mg_gpt_params(gpt);
     mg_status status = MG_OK;
-    for (int i = 0; i < params->n && status == MG_OK; i++)
-        status = mg_weights_read(&j->weights, j->match[i], 0, j->match[i]->dim[0], params->param[i].tensor.data);
+    for (int i = 0; i < params->n && status == MG_OK; i++) status = read_parameter(j, i, params->param[i].tensor.data);
     if (status == MG_OK && j->head) status = check_head(j, params->param[0].tensor.data);
     return status == MG_OK ? check_finite(j, params) : status;
 }
 
 /* ---- Tokens ---- */
 
+/* vocab.json numbers the tokens. Where it does so as the merges do, nothing is to be taken from it. */
+static mg_status number_tokens(const job *j, mg_tokenizer **tokenizer) {
+    const char *path = j->folder.vocab.text;
+    mg_error inner;
+    mg_tokenizer *as;
+    mg_status status = mg_vocab_json_check(path, *tokenizer, j->error);
+    if (status == MG_OK || mg_vocab_json_read(path, *tokenizer, &as, &inner) != MG_OK) return status;
+    notice(j, "ids are those of '%s', which numbers other tokens among those of the merges", path);
+    mg_tokenizer_free(*tokenizer);
+    *tokenizer = as;
+    return MG_OK;
+}
+
+/* Where special tokens have the first ids, all ids that the merges make would be wrong. */
+static mg_status check_end_of_text(const job *j, const mg_tokenizer *tokenizer) {
+    int ours = mg_tokenizer_end_of_text(tokenizer);
+    if (j->end_of_text < 0 || j->end_of_text == ours) return MG_OK;
+    return mg_error_set(j->error, MG_ERR_FORMAT,
+                        "'%s' has no vocab.json beside it, and eos_token_id in config.json is %d, but the merges make "
+                        "%d: only vocab.json says which ids the tokens have",
+                        j->folder.merges.text, j->end_of_text, ours);
+}
+
+static mg_status too_many_tokens(const job *j, int n) {
+    return mg_error_set(j->error, MG_ERR_FORMAT,
+                        "'%s' makes %d tokens, but vocab_size in config.json is %d: they belong to different models",
+                        j->folder.merges.text, n, j->config.vocab_size);
+}
+
 static mg_status read_merges(const job *j, mg_tokenizer **tokenizer) {
     const mg_gpt2_folder *folder = &j->folder;
     mg_status status = mg_tokenizer_load_gpt2(tokenizer, folder->merges.text, j->error);
     if (status != MG_OK) return status;
-    int size = mg_tokenizer_size(*tokenizer), V = j->config.vocab_size;
-    if (size > V)
-        return mg_error_set(j->error, MG_ERR_FORMAT,
-                            "'%s' makes %d tokens, but vocab_size in config.json is %d: they belong to different "
-                            "models",
-                            folder->merges.text, size, V);
+    int V = j->config.vocab_size, n = mg_tokenizer_size(*tokenizer);
+    status = folder->vocab.text[0] ? number_tokens(j, tokenizer) : check_end_of_text(j, *tokenizer);
+    if (status != MG_OK) return n > V ? too_many_tokens(j, n) : status;
+    int size = mg_tokenizer_size(*tokenizer);
+    if (size > V) return too_many_tokens(j, size);
     if (size < V)
-        notice(j, "vocab_size is %d, but the merges make %d tokens: ids from %d on have no text and are never drawn", V,
-               size, size);
-    return folder->vocab.text[0] ? mg_vocab_json_check(folder->vocab.text, *tokenizer, j->error) : MG_OK;
+        notice(j, "vocab_size is %d, but there are %d tokens: ids from %d on have no text and are never drawn", V, size,
+               size);
+    return MG_OK;
 }
 
 static mg_status read_tokenizer(const job *j, mg_tokenizer **tokenizer) {
@@ -239,7 +340,7 @@ static mg_status open_weights(job *j) {
 }
 
 static mg_status import(job *j, mg_checkpoint *c) {
-    mg_status status = mg_gpt2_config_read(j->folder.config.text, &j->config, &j->tied, j->error);
+    mg_status status = mg_gpt2_config_read(j->folder.config.text, &j->config, &j->tied, &j->end_of_text, j->error);
     if (status == MG_OK) status = open_weights(j);
     if (status == MG_OK) status = match(j);
     if (status == MG_OK) status = read_tokenizer(j, &c->tokenizer);

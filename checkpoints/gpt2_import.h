@@ -20,7 +20,8 @@ typedef struct mg_import_event {
 } mg_import_event;
 
 typedef struct mg_import_options {
-    bool allow_nan; /* also accept numbers that are NaN or infinite */
+    bool allow_nan;  /* also accept numbers that are NaN or infinite */
+    bool transposed; /* the matrices of the blocks are (out, in), as PyTorch's nn.Linear has them */
     void (*tell)(const mg_import_event *event, void *user);
     void *user;
 } mg_import_options;

@@ -152,16 +152,15 @@ static mg_status read_entry(const mg_weights *w, mg_weight *weight, const char *
     const json_t *type_name = json_object_get(entry, "dtype");
     if (!json_is_string(type_name)) return mg_weights_error(w, "the tensor %s has no dtype", quoted(name).text);
     const type *t = find_type(json_string_value(type_name));
-    if (!t)
-        return mg_weights_error(w, "the tensor %s is of the unknown type %s: F32, F16 and BF16 can be imported",
-                                quoted(name).text, quoted(json_string_value(type_name)).text);
-    weight->type = t->name;
-    weight->readable = t->convert != NULL;
+    weight->type = t ? t->name : (weight->own_type = mg_strdup(json_string_value(type_name), w->error));
+    if (!weight->type) return MG_ERR_MEMORY;
+    weight->readable = t && t->convert;
     uint64_t elements;
     mg_status status = read_shape(w, weight, json_object_get(entry, "shape"), &elements);
     if (status == MG_OK) status = read_offsets(w, weight, json_object_get(entry, "data_offsets"));
     if (status != MG_OK) return status;
-    if (weight->end - weight->begin == elements * t->bytes) return MG_OK;
+    /* How large the numbers of a type are that is newer than this program is not known. */
+    if (!t || weight->end - weight->begin == elements * t->bytes) return MG_OK;
     return mg_weights_error(w,
                             "the tensor %s has the shape %s and the type %s, which is %" PRIu64
                             " bytes, but its data_offsets span %" PRIu64,

@@ -10,6 +10,8 @@ static const char tokens_path[] = MG_TOKENIZER_GROUP "/tokens";   /* uint8: all 
 static const char offsets_path[] = MG_TOKENIZER_GROUP "/offsets"; /* int64: where each starts; and the end */
 static const char merges_path[] = MG_TOKENIZER_GROUP "/merges";   /* uint8: merges.txt; only for kind gpt2 */
 
+static const char own_ids_name[] = "own_ids"; /* attribute: the ids are those of `tokens`, not those that merges make */
+
 static mg_status write_tokens(const mg_h5 *h5, const mg_tokenizer *tokenizer) {
     int n = mg_tokenizer_size(tokenizer);
     int64_t *offsets = mg_alloc((size_t)n + 1, sizeof *offsets, "the offsets of tokens", h5->error);
@@ -43,6 +45,8 @@ mg_status mg_tokenizer_h5_write(const mg_h5 *h5, const mg_tokenizer *tokenizer) 
     mg_status status = mg_h5_write_group(h5, MG_TOKENIZER_GROUP);
     if (status == MG_OK) status = mg_h5_write_text(h5, MG_TOKENIZER_GROUP, "kind", mg_tokenizer_kind_name(kind));
     if (status == MG_OK) status = mg_h5_write_int(h5, MG_TOKENIZER_GROUP, "size", mg_tokenizer_size(tokenizer));
+    if (status == MG_OK && mg_tokenizer_has_own_ids(tokenizer))
+        status = mg_h5_write_int(h5, MG_TOKENIZER_GROUP, own_ids_name, 1);
     if (status == MG_OK && kind != MG_TOKENIZER_NONE) status = write_tokens(h5, tokenizer);
     if (status == MG_OK && kind == MG_TOKENIZER_GPT2) status = write_merges(h5, tokenizer);
     return status;
@@ -88,7 +92,9 @@ static mg_status made(const mg_h5 *h5, mg_status status, const mg_error *why) {
     return mg_h5_error(h5, "the tokenizer is not valid: %s", why->message);
 }
 
-static mg_status read_tokens(const mg_h5 *h5, mg_tokenizer_kind kind, int n, mg_tokenizer **tokenizer) {
+/* A list of tokens, and merges unless they are NULL. */
+static mg_status read_tokens(const mg_h5 *h5, mg_tokenizer_kind kind, int n, const char *merges, size_t n_merges,
+                             mg_tokenizer **tokenizer) {
     ptrdiff_t n_bytes = 0, n_offsets = (ptrdiff_t)n + 1;
     mg_status status = mg_h5_read_data(h5, 1, &(mg_h5_data){offsets_path, MG_H5_INT64, 1, &n_offsets, NULL});
     if (status == MG_OK) status = mg_h5_read_length(h5, tokens_path, MG_H5_UINT8, &n_bytes);
@@ -104,7 +110,10 @@ static mg_status read_tokens(const mg_h5 *h5, mg_tokenizer_kind kind, int n, mg_
     if (status == MG_OK) status = mg_h5_read_data(h5, 2, data);
     if (status == MG_OK) status = find_tokens(h5, n, offsets, bytes, n_bytes, tokens);
     mg_error why = {0};
-    if (status == MG_OK) status = made(h5, mg_tokenizer_new(tokenizer, kind, n, tokens, &why), &why);
+    if (status == MG_OK && merges)
+        status = made(h5, mg_tokenizer_new_gpt2_as(tokenizer, merges, n_merges, n, tokens, &why), &why);
+    else if (status == MG_OK)
+        status = made(h5, mg_tokenizer_new(tokenizer, kind, n, tokens, &why), &why);
     mg_free(tokens);
     mg_free(bytes);
     mg_free(offsets);
@@ -112,23 +121,33 @@ static mg_status read_tokens(const mg_h5 *h5, mg_tokenizer_kind kind, int n, mg_
 }
 
 /* The vocabulary follows from the merges; the tokens in the file are there for other readers. */
-static mg_status read_merges(const mg_h5 *h5, int n, mg_tokenizer **tokenizer) {
-    ptrdiff_t length = 0;
-    mg_status status = mg_h5_read_length(h5, merges_path, MG_H5_UINT8, &length);
-    if (status == MG_OK && (size_t)length > MG_MOST_MERGES)
-        status = mg_h5_error(h5, "%s has %td bytes; the limit is %zu", merges_path, length, MG_MOST_MERGES);
-    if (status != MG_OK) return status;
-    char *merges = mg_alloc((size_t)length, 1, "the merges of a tokenizer", h5->error);
-    if (!merges) return MG_ERR_MEMORY;
+static mg_status make_from_merges(const mg_h5 *h5, int n, const char *merges, size_t length, mg_tokenizer **tokenizer) {
     mg_error why = {0};
-    status = mg_h5_read_data(h5, 1, &(mg_h5_data){merges_path, MG_H5_UINT8, 1, &length, merges});
-    if (status == MG_OK) status = made(h5, mg_tokenizer_new_gpt2(tokenizer, merges, (size_t)length, &why), &why);
-    mg_free(merges);
+    mg_status status = made(h5, mg_tokenizer_new_gpt2(tokenizer, merges, length, &why), &why);
     if (status != MG_OK || mg_tokenizer_size(*tokenizer) == n) return status;
     status = mg_h5_error(h5, "%s makes %d tokens, but the tokenizer's size is %d", merges_path,
                          mg_tokenizer_size(*tokenizer), n);
     mg_tokenizer_free(*tokenizer);
     *tokenizer = NULL;
+    return status;
+}
+
+static mg_status read_merges(const mg_h5 *h5, int n, mg_tokenizer **tokenizer) {
+    ptrdiff_t length = 0;
+    bool own_ids = false;
+    mg_status status = mg_h5_read_length(h5, merges_path, MG_H5_UINT8, &length);
+    if (status == MG_OK && (size_t)length > MG_MOST_MERGES)
+        status = mg_h5_error(h5, "%s has %td bytes; the limit is %zu", merges_path, length, MG_MOST_MERGES);
+    if (status == MG_OK) status = mg_h5_has_attribute(h5, MG_TOKENIZER_GROUP, own_ids_name, &own_ids);
+    if (status != MG_OK) return status;
+    char *merges = mg_alloc((size_t)length, 1, "the merges of a tokenizer", h5->error);
+    if (!merges) return MG_ERR_MEMORY;
+    status = mg_h5_read_data(h5, 1, &(mg_h5_data){merges_path, MG_H5_UINT8, 1, &length, merges});
+    if (status == MG_OK && own_ids)
+        status = read_tokens(h5, MG_TOKENIZER_GPT2, n, merges, (size_t)length, tokenizer);
+    else if (status == MG_OK)
+        status = make_from_merges(h5, n, merges, (size_t)length, tokenizer);
+    mg_free(merges);
     return status;
 }
 
@@ -146,5 +165,5 @@ mg_status mg_tokenizer_h5_read(const mg_h5 *h5, int vocab_size, mg_tokenizer **t
     case MG_TOKENIZER_WORD:
     case MG_TOKENIZER_GRAMMAR: break;
     }
-    return read_tokens(h5, kind, n, tokenizer);
+    return read_tokens(h5, kind, n, NULL, 0, tokenizer);
 }

@@ -9,5 +9,9 @@
 /* MG_OK if the file holds exactly the tokens of this tokenizer (of kind GPT2) with the same ids; else MG_ERR_FORMAT
  * with the first token, by id, on which they differ. */
 mg_status mg_vocab_json_check(const char *path, const mg_tokenizer *tokenizer, mg_error *error);
+/* A vocabulary with other tokens besides those of the merges, or <|endoftext|> elsewhere: *as is a tokenizer of the
+ * same merges with the ids of the file. MG_ERR_FORMAT if its ids have gaps, or the tokens of the merges are not there
+ * in their order. */
+mg_status mg_vocab_json_read(const char *path, const mg_tokenizer *tokenizer, mg_tokenizer **as, mg_error *error);
 
 #endif

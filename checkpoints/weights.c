@@ -24,6 +24,7 @@ void mg_weights_close(mg_weights *weights) {
     for (ptrdiff_t i = 0; i < weights->n; i++) {
         if (weights->weight[i].key != weights->weight[i].name) mg_free(weights->weight[i].key);
         mg_free(weights->weight[i].name);
+        mg_free(weights->weight[i].own_type);
     }
     mg_free(weights->weight);
     if (weights->h5.path) mg_h5_close(&weights->h5);

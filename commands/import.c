@@ -11,7 +11,7 @@
 
 typedef struct import_options {
     const char *folder, *out;
-    bool dry_run, allow_nan;
+    bool dry_run, allow_nan, transposed;
 } import_options;
 
 #define ROWS_OF import_options
@@ -24,6 +24,7 @@ static const mg_setting flags[] = {
     {.name = "out", .also = "o", TEXT(out, "FILE"), .help = "Write the checkpoint to FILE, replacing an older one"},
     {.name = "dry-run", .also = "n", ON(dry_run), .help = "Read and check everything, list every tensor, write nothing"},
     {.name = "allow-nan", .also = "a", ON(allow_nan), .help = "Also import weights that are NaN or infinite"},
+    {.name = "transposed", .also = "t", ON(transposed), .help = "Matrices are (out, in), as PyTorch's nn.Linear has them (nanoGPT)"},
     {0},
 };
 /* clang-format on */
@@ -105,7 +106,8 @@ static void print_fingerprint(const mg_fingerprint *f) {
 static mg_status import(const import_options *o, mg_error *error) {
     listing seen = {.every_tensor = o->dry_run};
     mg_checkpoint checkpoint;
-    mg_status status = mg_gpt2_import(&checkpoint, o->folder, &(mg_import_options){o->allow_nan, list, &seen}, error);
+    mg_status status = mg_gpt2_import(&checkpoint, o->folder,
+                                      &(mg_import_options){o->allow_nan, o->transposed, list, &seen}, error);
     if (status != MG_OK) return status;
     mg_fingerprint fingerprint;
     status = mg_gpt_fingerprint(checkpoint.gpt, &fingerprint, error);

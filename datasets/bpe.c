@@ -3,6 +3,7 @@
 #include "file_limits.h"
 #include "gpt2_split.h"
 #include "heap.h"
+#include "quote.h"
 #include "read_text.h"
 #include "tokenizer_internal.h"
 
@@ -12,6 +13,7 @@ typedef struct bpe {
     mg_splitter *splitter;
     char *text; /* the merges as given */
     size_t length;
+    int *own_id; /* of each token of the merges, in a vocabulary in another order; NULL: they are the same */
 } bpe;
 
 /* ---- Merging one piece: always the pair of lowest rank, the leftmost of equals. Going through the piece again for
@@ -128,8 +130,10 @@ static mg_status encode(const mg_tokenizer *tokenizer, const char *text, size_t 
     const bpe *b = tokenizer->extra;
     mg_split split;
     merger m = {.merges = &b->merges};
+    size_t first = ids->n;
     mg_status status = mg_split_begin(&split, b->splitter, text, length, error);
     if (status == MG_OK) status = merge_pieces(&m, &split, ids, error);
+    for (size_t i = first; b->own_id && i < ids->n; i++) ids->id[i] = b->own_id[ids->id[i]];
     merger_free(&m);
     mg_split_end(&split);
     return status;
@@ -141,19 +145,45 @@ static void bpe_free(void *extra) {
     bpe *b = extra;
     mg_bpe_merges_free(&b->merges);
     mg_splitter_free(b->splitter);
+    mg_free(b->own_id);
     mg_free(b->text);
     mg_free(b);
 }
 
 const mg_tokenizer_row mg_gpt2_row = {.name = "gpt2", .separator = "", .encode = encode, .free_extra = bpe_free};
 
-static mg_status new_named(mg_tokenizer **tokenizer, const char *merges, size_t length, const char *name,
-                           mg_error *error) {
+/* Where the tokens of the merges are among others; all but <|endoftext|> are there, in the same order. */
+static mg_status find_own_ids(bpe *b, int n, const mg_token *tokens, mg_error *error) {
+    mg_vocabulary own = {0};
+    int n_ours = b->merges.tokens.n - 1, before = -1, id;
+    b->own_id = mg_alloc((size_t)n_ours + 1, sizeof *b->own_id, "the ids of a vocabulary", error);
+    mg_status status = b->own_id ? mg_vocabulary_reserve(&own, n, error) : MG_ERR_MEMORY;
+    for (int i = 0; i < n && status == MG_OK; i++) {
+        status = mg_vocabulary_add(&own, tokens[i], &id, error);
+        if (status == MG_OK && id != i)
+            status = mg_error_set(error, MG_ERR_INPUT, "ids %d and %d are one token", id, i);
+    }
+    for (int i = 0; i < n_ours && status == MG_OK; i++) {
+        mg_token token = b->merges.tokens.token[i];
+        b->own_id[i] = mg_vocabulary_find(&own, token);
+        if (b->own_id[i] <= before)
+            status = mg_error_set(error, MG_ERR_INPUT, b->own_id[i] < 0 ? "there is no token %s" : "%s is out of order",
+                                  mg_quote(token).text);
+        before = b->own_id[i];
+    }
+    mg_vocabulary_free(&own);
+    return status;
+}
+
+/* With n_own tokens of another order and number; 0: those of the merges. */
+static mg_status new_named(mg_tokenizer **tokenizer, const char *merges, size_t length, const char *name, int n_own,
+                           const mg_token *own, mg_error *error) {
     *tokenizer = NULL;
     bpe *b = mg_alloc_zero(1, sizeof *b, "a byte-pair encoding", error);
     if (!b) return MG_ERR_MEMORY;
     mg_status status = mg_bpe_merges_read(&b->merges, merges, length, name, error);
     if (status == MG_OK) status = mg_splitter_new(&b->splitter, error);
+    if (status == MG_OK && n_own > 0) status = find_own_ids(b, n_own, own, error);
     if (status == MG_OK) {
         b->length = length;
         b->text = mg_strndup(merges, length, error);
@@ -164,13 +194,24 @@ static mg_status new_named(mg_tokenizer **tokenizer, const char *merges, size_t 
         return status;
     }
     const mg_vocabulary *tokens = &b->merges.tokens;
-    status = mg_tokenizer_make(tokenizer, MG_TOKENIZER_GPT2, &mg_gpt2_row, tokens->n, tokens->token, b, error);
+    status = mg_tokenizer_make(tokenizer, MG_TOKENIZER_GPT2, &mg_gpt2_row, n_own > 0 ? n_own : tokens->n,
+                               n_own > 0 ? own : tokens->token, b, error);
     if (status == MG_OK) mg_bpe_merges_forget_tokens(&b->merges); /* the tokenizer has them now */
     return status;
 }
 
 mg_status mg_tokenizer_new_gpt2(mg_tokenizer **tokenizer, const char *merges, size_t length, mg_error *error) {
-    return new_named(tokenizer, merges, length, "the merges", error);
+    return new_named(tokenizer, merges, length, "the merges", 0, NULL, error);
+}
+
+mg_status mg_tokenizer_new_gpt2_as(mg_tokenizer **tokenizer, const char *merges, size_t length, int n_tokens,
+                                   const mg_token *tokens, mg_error *error) {
+    return new_named(tokenizer, merges, length, "the merges", n_tokens, tokens, error);
+}
+
+bool mg_tokenizer_has_own_ids(const mg_tokenizer *tokenizer) {
+    const bpe *b = mg_tokenizer_get_kind(tokenizer) == MG_TOKENIZER_GPT2 ? tokenizer->extra : NULL;
+    return b && b->own_id;
 }
 
 mg_status mg_tokenizer_load_gpt2(mg_tokenizer **tokenizer, const char *path, mg_error *error) {
@@ -178,7 +219,7 @@ mg_status mg_tokenizer_load_gpt2(mg_tokenizer **tokenizer, const char *path, mg_
     char *merges;
     size_t length;
     mg_status status = mg_read_text(path, MG_MOST_MERGES, &merges, &length, error);
-    if (status == MG_OK) status = new_named(tokenizer, merges, length, path, error);
+    if (status == MG_OK) status = new_named(tokenizer, merges, length, path, 0, NULL, error);
     mg_free(merges);
     return status;
 }

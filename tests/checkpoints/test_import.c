@@ -25,9 +25,10 @@ static void listen(const mg_import_event *event, void *user) {
 }
 
 static told heard;
+static bool transposed;
 static mg_status import(const char *folder, bool allow_nan, mg_checkpoint *c, mg_error *error) {
     heard = (told){0};
-    return mg_gpt2_import(c, folder, &(mg_import_options){allow_nan, listen, &heard}, error);
+    return mg_gpt2_import(c, folder, &(mg_import_options){allow_nan, transposed, listen, &heard}, error);
 }
 
 /* ---- Logits against PyTorch's ---- */
@@ -102,7 +103,7 @@ static void what_was_imported_survives_saving(void **state) {
     (void)state;
     mg_checkpoint c, loaded;
     assert_ok(import(LIKE_GPT2 "text", false, &c, &fixture_error));
-    assert_says(heard.text, "vocab_size is 264, but the merges make 259 tokens");
+    assert_says(heard.text, "vocab_size is 264, but there are 259 tokens");
     assert_int_equal(mg_tokenizer_size(c.tokenizer), 259);
     assert_ok(mg_checkpoint_save(in_folder("text.h5").path, &c, &fixture_error));
     assert_ok(mg_checkpoint_load(&loaded, in_folder("text.h5").path, false, &fixture_error));
@@ -227,7 +228,8 @@ static void sizes_that_disagree_are_refused(void **state) {
                           "(6, 4), but according to config.json it should be (7, 4)");
     assert_change_refused(config, "\"n_embd\": 4", "\"n_embd\": 8",
                           "(264, 4), but according to config.json it should be (264, 8)");
-    assert_change_refused(tensors, "[4,12]", "[12,4]", "(12, 4), but according to config.json it should be (4, 12)");
+    assert_change_refused(tensors, "[4,12]", "[12,4]",
+                          "(12, 4), and GPT-2's is (4, 12): this is the transposed layout");
     assert_change_refused(tensors, "h.1.ln_1.bias", "h.1.ln_9.bias",
                           "holds 'h.1.ln_9.bias', which GPT-2 does not have");
     assert_change_refused(tensors, "h.1.ln_1.bias", "x.1.ln_1.bias", "the tensor h.1.ln_1.bias is missing");

@@ -60,6 +60,56 @@ static void another_vocabulary_is_refused(void **state) {
     assert_answer("\xC4\xA0", "\xC4\xA1\xC4\xA1", "has no token '\xC4\xA0'"); /* Ġ, the space */
 }
 
+/* As trainers of tokenizers number them: special tokens first. */
+static void special_tokens_may_stand_first(void **state) {
+    (void)state;
+    mg_tokenizer *plain, *own;
+    mg_error error = {0};
+    int *ids;
+    size_t n;
+    char *text;
+    assert_int_equal(mg_tokenizer_new_gpt2(&plain, merges, sizeof merges - 1, &error), MG_OK);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    fputs("{\"<s>\": 0, \"<|endoftext|>\": 1, \"\xE2\x96\x81\": 2", file);
+    mg_byte_alphabet alphabet;
+    mg_byte_alphabet_fill(&alphabet);
+    for (int id = 0; id < mg_tokenizer_size(plain) - 1; id++) {
+        mg_token token = mg_tokenizer_token(plain, id);
+        char spelled[64];
+        size_t length = mg_byte_alphabet_spell(&alphabet, token.bytes, token.length, spelled);
+        fputs(", \"", file);
+        for (size_t i = 0; i < length; i++) {
+            if (strchr("\"\\", spelled[i])) fputc('\\', file);
+            fputc(spelled[i], file);
+        }
+        fprintf(file, "\": %d", id + 3);
+    }
+    fputs("}", file);
+    fclose(file);
+    assert_int_equal(mg_vocab_json_check(path, plain, &error), MG_ERR_FORMAT);
+    assert_int_equal(mg_vocab_json_read(path, plain, &own, &error), MG_OK);
+    assert_int_equal(mg_tokenizer_size(own), mg_tokenizer_size(plain) + 2);
+    int *plain_ids;
+    const char *said = "the <s> \xF0\x9F\x98\x80 the";
+    assert_int_equal(mg_tokenizer_encode(plain, said, strlen(said), &plain_ids, &n, &error), MG_OK);
+    size_t n_own;
+    assert_int_equal(mg_tokenizer_encode(own, said, strlen(said), &ids, &n_own, &error), MG_OK);
+    assert_int_equal(n, n_own);
+    for (size_t i = 0; i < n; i++) assert_int_equal(ids[i], plain_ids[i] + 3);
+    assert_int_equal(mg_tokenizer_decode(own, ids, n, &text, &n, &error), MG_OK);
+    assert_string_equal(text, said);
+    mg_free(text);
+    assert_int_equal(mg_tokenizer_decode(own, (int[]){0, 2, 1}, 3, &text, &n, &error), MG_OK);
+    assert_string_equal(text, "<s>\xE2\x96\x81<|endoftext|>");
+    assert_int_equal(mg_tokenizer_start_id(own), 1);
+    mg_free(text);
+    mg_free(ids);
+    mg_free(plain_ids);
+    mg_tokenizer_free(own);
+    mg_tokenizer_free(plain);
+}
+
 static void what_is_no_vocabulary_is_refused(void **state) {
     (void)state;
     assert_answer("\"the\": 257", "\"the\": 257, \"the\": 257", "duplicate");
@@ -95,6 +145,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_vocabulary_of_the_merges_is_accepted),
         cmocka_unit_test(another_vocabulary_is_refused),
+        cmocka_unit_test(special_tokens_may_stand_first),
         cmocka_unit_test(what_is_no_vocabulary_is_refused),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
