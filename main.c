@@ -7,6 +7,7 @@
 #include "guard.h"
 #include "printable.h"
 #include "startup.h"
+#include "suggest.h"
 #include "wrap.h"
 
 #include <errno.h>
@@ -18,18 +19,9 @@
 #include <unistd.h>
 
 static const mg_command *const commands[] = {
-    &mg_train_command,
-    &mg_generate_command,
-    &mg_evaluate_command,
-    &mg_logits_command,
-    &mg_sweep_command,
-    &mg_compare_command,
-    &mg_inspect_command,
-    &mg_import_command,
-    &mg_lab_command,
-    &mg_audit_command,
-    &mg_bench_command,
-    NULL,
+    &mg_train_command, &mg_generate_command, &mg_evaluate_command, &mg_logits_command,
+    &mg_sweep_command, &mg_compare_command,  &mg_inspect_command,  &mg_import_command,
+    &mg_lab_command,   &mg_audit_command,    &mg_bench_command,    NULL,
 };
 
 static char running[32] = "maskgrad"; /* and the command's name */
@@ -95,8 +87,52 @@ static void print_commands(FILE *out) {
         mg_print_wrapped(out, mg_columns(out), first, "             ", c->help);
     }
     mg_print_wrapped(out, mg_columns(out), "", "",
-                     "\n`maskgrad COMMAND --help` lists a command's options.\n\nExit status: 0 done, 1 a check or "
+                     "\n`maskgrad help COMMAND` lists a command's options.\n\nExit status: 0 done, 1 a check or "
                      "the work failed, 2 usage error, 3 undecided (lab, audit), 130 interrupted.");
+}
+
+static const mg_command *find_command(const char *name) {
+    for (const mg_command *const *at = commands; *at; at++)
+        if (strcmp((*at)->name, name) == 0) return *at;
+    return NULL;
+}
+
+static int refuse_command(const char *name) {
+    mg_suggestion near = {.word = name};
+    for (const mg_command *const *at = commands; *at; at++) mg_suggest(&near, (*at)->name);
+    mg_suggest(&near, "help");
+    mg_suggest(&near, "version");
+    if (near.best)
+        fprintf(stderr, "maskgrad: there is no command '%s': did you mean %s?\n", mg_shown(name).text, near.best);
+    else
+        fprintf(stderr, "maskgrad: there is no command '%s'; `maskgrad --help` lists them\n", mg_shown(name).text);
+    return 2;
+}
+
+static int run(const mg_command *command, int argc, char **argv) {
+    snprintf(running, sizeof running, "maskgrad %s", command->name);
+    return command->run(argc, argv);
+}
+
+/* `help train` is `train --help`, and `help lab leak` is `lab leak --help`. */
+static int help(int argc, char **argv) {
+    enum { MOST_WORDS = 4 };
+    static char last[] = "--help";
+    char *words[MOST_WORDS + 2] = {NULL};
+    if (argc < 2) {
+        print_commands(stdout);
+        return 0;
+    }
+    const mg_command *command = find_command(argv[1]);
+    if (!command) return refuse_command(argv[1]);
+    int n = 0;
+    while (n < MOST_WORDS && n + 1 < argc) words[n] = argv[n + 1], n++;
+    words[n++] = last;
+    return run(command, n, words);
+}
+
+static bool is_either(const char *word, const char *a, const char *b) {
+    return strcmp(word, a) == 0 || strcmp(word, b) == 0;
 }
 
 int main(int argc, char **argv) {
@@ -109,20 +145,12 @@ int main(int argc, char **argv) {
         print_commands(stderr);
         return 2;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
-        print_commands(stdout);
-        return 0;
-    }
-    if (strcmp(argv[1], "--version") == 0) {
+    if (is_either(argv[1], "--help", "-h")) return help(1, argv);
+    if (strcmp(argv[1], "help") == 0) return help(argc - 1, argv + 1);
+    if (is_either(argv[1], "--version", "version")) {
         puts("maskgrad " MASKGRAD_VERSION ", " MG_ARITHMETIC " arithmetic");
         return 0;
     }
-    for (const mg_command *const *at = commands; *at; at++) {
-        const mg_command *c = *at;
-        if (strcmp(argv[1], c->name) != 0) continue;
-        snprintf(running, sizeof running, "maskgrad %s", c->name);
-        return c->run(argc - 1, argv + 1);
-    }
-    fprintf(stderr, "maskgrad: there is no command '%s'; `maskgrad --help` lists them\n", mg_shown(argv[1]).text);
-    return 2;
+    const mg_command *command = find_command(argv[1]);
+    return command ? run(command, argc - 1, argv + 1) : refuse_command(argv[1]);
 }

@@ -3,6 +3,7 @@
 #include "heap.h"
 #include "printable.h"
 #include "say.h"
+#include "suggest.h"
 #include "wrap.h"
 
 #include <argp.h>
@@ -25,11 +26,15 @@ static bool takes_value(const mg_setting *flag) {
 
 /* ---- Spellings ---- */
 
-static bool is_known(const mg_flag_table *tables, const char *spelling, size_t length) {
+static const mg_setting *find_spelled(const mg_flag_table *tables, const char *word, size_t length) {
     for (const mg_flag_table *table = tables; table->flags; table++)
         for (const mg_setting *flag = table->flags; !mg_setting_is_end(flag); flag++)
-            if (mg_setting_is_spelled(flag, spelling, length)) return true;
-    return false;
+            if (mg_setting_is_spelled(flag, word, length)) return flag;
+    return NULL;
+}
+
+static bool is_known(const mg_flag_table *tables, const char *spelling, size_t length) {
+    return find_spelled(tables, spelling, length) != NULL;
 }
 
 /* --block_size becomes --block-size where that is a flag; nothing else on the line changes. */
@@ -40,6 +45,55 @@ static void spell_with_hyphens(const mg_flag_table *tables, int argc, char **arg
         if (length == 0 || length >= sizeof word) continue;
         for (size_t k = 0; k < length; k++) word[k] = argv[i][k + 2] == '_' ? '-' : argv[i][k + 2];
         if (is_known(tables, word, length)) memcpy(argv[i] + 2, word, length);
+    }
+}
+
+/* ---- Did you mean …? ---- */
+
+/* The flag that getopt takes a word for: its name, another spelling, or the beginning of one. */
+static const mg_setting *find_flag(const mg_flag_table *tables, const char *word, size_t length, bool *is_help) {
+    static const char *const always[] = {"help", "usage"};
+    *is_help = false;
+    const mg_setting *exact = find_spelled(tables, word, length);
+    if (exact) return exact;
+    for (int i = 0; i < 2; i++) *is_help = *is_help || strncmp(always[i], word, length) == 0;
+    for (const mg_flag_table *table = tables; table->flags; table++)
+        for (const mg_setting *flag = table->flags; !mg_setting_is_end(flag); flag++) {
+            const char *list = flag->also ? flag->also : "", *other;
+            if (flag->name && strncmp(flag->name, word, length) == 0) return flag;
+            for (size_t n; (n = mg_next_word(&list, &other)) > 0;)
+                if (n > 1 && n >= length && memcmp(other, word, length) == 0) return flag;
+        }
+    return NULL;
+}
+
+MG_NORETURN static void refuse_flag(const mg_command_line *line, const mg_flag_table *tables, const char *name) {
+    const char *meant = mg_suggest_flag(name);
+    if (meant && strchr(meant, ' ')) mg_usage_error(line, "unrecognized option '--%s': %s", name, meant);
+    mg_suggestion near = {.word = name};
+    for (const mg_flag_table *table = tables; table->flags; table++)
+        for (const mg_setting *flag = table->flags; !mg_setting_is_end(flag); flag++)
+            if (flag->name) mg_suggest(&near, flag->name);
+    mg_suggest(&near, "help");
+    if (meant && is_known(tables, meant, strlen(meant))) near.best = meant;
+    if (near.best) mg_usage_error(line, "unrecognized option '--%s': did you mean --%s?", name, near.best);
+    mg_usage_error(line, "unrecognized option '--%s'", name);
+}
+
+/* Before getopt, which knows no other names. */
+static void refuse_unknown_flags(const mg_command_line *line, const mg_flag_table *tables, int argc, char **argv) {
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        const char *word = argv[i];
+        if (word[0] != '-' || !word[1]) continue;
+        bool is_long = word[1] == '-', is_help = false;
+        size_t length = is_long ? strcspn(word + 2, "=") : 1;
+        const mg_setting *flag = is_long ? find_flag(tables, word + 2, length, &is_help)
+                                         : find_spelled(tables, word + 1, 1);
+        char name[64];
+        snprintf(name, sizeof name, "%.*s", (int)(length < 60 ? length : 60), word + 2);
+        if (is_long && !flag && !is_help) refuse_flag(line, tables, name);
+        bool value_follows = is_long ? word[2 + length] == '\0' : word[2] == '\0';
+        if (flag && takes_value(flag) && value_follows) i++;
     }
 }
 
@@ -272,6 +326,7 @@ int mg_flags_parse(const mg_command_line *line, const mg_flag_table *tables, int
     add_tables(p, tables);
     spell_with_hyphens(tables, argc, argv);
     refuse_unprintable_options(line, tables, argc, argv);
+    refuse_unknown_flags(line, tables, argc, argv);
 
     char name[64];
     snprintf(name, sizeof name, "maskgrad %s", line->name);

@@ -10,6 +10,7 @@
 #include "printable.h"
 #include "run_dir.h"
 #include "say.h"
+#include "suggest.h"
 #include "wrap.h"
 
 #include <errno.h>
@@ -71,7 +72,7 @@ static void take_over(mg_lab *lab, const lab_row *row, void *own, frame_options 
         char text[4096];
         mg_error error;
         mg_setting_format(flag, values, text, sizeof text);
-        if (flag->kind == MG_SETTING_TEXT && !*text) continue; /* not given */
+        if ((flag->kind == MG_SETTING_TEXT || flag->kind == MG_SETTING_LIST) && !*text) continue; /* not given */
         MG_CHECK(mg_setting_set(&frame_flags[i].flag, frame, lab_format(lab, "%s", text), &error) == MG_OK, "%s",
                  error.message);
     }
@@ -363,6 +364,13 @@ static int run_command(int argc, char **argv) {
     if (strcmp(argv[1], "all") == 0) return run_all(argc - 1, argv + 1);
     for (const lab_row *row = lab_rows; row->name; row++)
         if (strcmp(argv[1], row->name) == 0) return run_lab(row, argc - 1, argv + 1).exit_status;
+    mg_suggestion near = {.word = argv[1]};
+    for (const lab_row *row = lab_rows; row->name; row++) mg_suggest(&near, row->name);
+    mg_suggest(&near, "all");
+    if (near.best) {
+        mg_say("lab", "there is no lab '%s': did you mean %s?", mg_shown(argv[1]).text, near.best);
+        return 2;
+    }
     fprintf(stderr, "maskgrad lab: there is no lab '%s'\n\n", mg_shown(argv[1]).text);
     list_labs(stderr);
     return 2;
