@@ -5,6 +5,7 @@
 #include "contexts.h"
 #include "lab_private.h"
 #include "labs.h"
+#include "seeds.h"
 #include "training.h"
 
 #include <math.h>
@@ -30,8 +31,9 @@ enum { LEAST_CONTEXT = 6 };
 /* ---- Options ---- */
 
 static void set_defaults(void *own) {
-    mg_run_options *o = own;
-    *o = mg_run_defaults();
+    lab_seeded_options *seeded = own;
+    *seeded = (lab_seeded_options){.run = mg_run_defaults(), .seeds = 1};
+    mg_run_options *o = &seeded->run;
     o->train.max_iters = 800; /* at this learning rate all that leak have collapsed well before */
     o->train.schedule.lr = 3e-3;
     o->eval_interval = 50;
@@ -39,11 +41,11 @@ static void set_defaults(void *own) {
 }
 
 static void set_quick(void *own) {
-    mg_run_options *o = own;
+    mg_run_options *o = &((lab_seeded_options *)own)->run;
     o->train.max_iters = o->train.max_iters * 3 / 4;
 }
 
-const lab_options lab_dial_options = {lab_measured_training_tables, sizeof(mg_run_options), set_defaults, set_quick};
+const lab_options lab_dial_options = {lab_seeded_tables, sizeof(lab_seeded_options), set_defaults, set_quick};
 
 static void turn(lab_variant variant[N_MODELS], const mg_train_options *options) {
     static const lab_color colors[N_MODELS] = {LAB_MASKED, LAB_SKY, LAB_GREEN, LAB_AMBER, LAB_UNMASKED, LAB_PURPLE};
@@ -58,6 +60,46 @@ static void turn(lab_variant variant[N_MODELS], const mg_train_options *options)
         }
     }
     if (lab_broken("dial.mask")) variant[CAUSAL].options.model.mask = mg_lookahead(1);
+}
+
+/* ---- Over seeds ---- */
+
+typedef struct dial_seeds {
+    int n;
+    double *loss[N_MODELS], *last[N_MODELS]; /* n each: the validation loss, and the last position's */
+    double *gap;                             /* of the causal model to the honest floor */
+    double *above;                           /* 1 ahead minus the lowest of 2 ahead, 4 ahead and no mask */
+    long different_tokens;                   /* of all seeds */
+} dial_seeds;
+
+static dial_seeds seeds_of(mg_lab *lab, int n) {
+    dial_seeds d = {.n = n, .gap = lab_numbers(lab, n), .above = lab_numbers(lab, n)};
+    for (int i = 0; i < N_MODELS; i++) {
+        d.loss[i] = lab_numbers(lab, n);
+        d.last[i] = lab_numbers(lab, n);
+    }
+    return d;
+}
+
+static void keep_seed(dial_seeds *d, int s, const lab_training *t, const mg_evaluation e[N_MODELS]) {
+    for (int i = 0; i < N_MODELS; i++) {
+        d->loss[i][s] = e[i].loss;
+        d->last[i][s] = e[i].position_loss[e[i].n_positions - 1];
+    }
+    d->gap[s] = e[CAUSAL].loss - e[CAUSAL].floor;
+    d->above[s] = e[ONE].loss - lab_smaller(e[TWO].loss, lab_smaller(e[FOUR].loss, e[ALL].loss));
+    d->different_tokens += t->different_tokens;
+}
+
+static void show_seeds(mg_lab *lab, const dial_seeds *d) {
+    if (d->n == 1) return;
+    lab_table *table = lab_table_begin(lab, "seeds", "Over seeds: mean validation loss in nats ± its standard error",
+                                       "mask\tloss\tlast position");
+    for (int i = 0; i < N_MODELS; i++)
+        lab_table_row(table, "%s\t%s\t%s", dials[i].name, lab_mean_text(lab, d->n, d->loss[i]),
+                      lab_mean_text(lab, d->n, d->last[i]));
+    lab_table_end(table, "Each seed has its own initial weights and windows of the same data. The pictures are of the "
+                         "first seed; the verdicts are on the means.");
 }
 
 /* ---- What came out ---- */
@@ -119,47 +161,74 @@ static void show_losses(mg_lab *lab, const lab_training *t, const mg_evaluation 
                            "head of one layer sees one token ahead with the one that has no mask at all.");
 }
 
-static void check(mg_lab *lab, const lab_training *t, const mg_evaluation e[N_MODELS]) {
+static void check(mg_lab *lab, const dial_seeds *d, const mg_evaluation e[N_MODELS]) {
     bool known = !isnan(e[CAUSAL].floor);
-    lab_check_zero(lab, "tokens in which the models' batches differed", (double)t->different_tokens, "");
+    lab_check_zero(lab, "tokens in which the models' batches differed", (double)d->different_tokens, "");
     if (known) {
-        lab_check_at_least(lab, "causal: gap to the honest floor, at least minus 3 standard errors",
-                           e[CAUSAL].loss - e[CAUSAL].floor, -3 * e[CAUSAL].gap_error, "nats");
-        lab_check_below(lab, "causal: gap to the honest floor", e[CAUSAL].loss - e[CAUSAL].floor, 0.1, "nats");
+        lab_check_mean_at_least(lab, "causal: gap to the honest floor, at least minus 3 standard errors", d->n, d->gap,
+                                -3 * e[CAUSAL].gap_error, "nats");
+        lab_check_mean_below(lab, "causal: gap to the honest floor", d->n, d->gap, 0.1, "nats");
     }
     ptrdiff_t last = e[CAUSAL].n_positions - 1;
     double limit = lab_collapsed(known ? e[CAUSAL].position_floor[last] : e[CAUSAL].position_loss[last], last + 1);
+    double honest = mg_summarize(d->n, d->last[CAUSAL]).mean;
     const char *why = lab_too_easy(lab, &e[CAUSAL]);
     for (int i = ONE; i < N_MODELS; i++) {
-        const char *loss = lab_format(lab, "%s: loss", t->variant[i].name);
+        const char *loss = lab_format(lab, "%s: loss", dials[i].name);
         if (why)
-            lab_undecided(lab, loss, e[i].loss, "nats", "%s", why);
+            lab_undecided(lab, loss, mg_summarize(d->n, d->loss[i]).mean, "nats", "%s", why);
         else
-            lab_check_below(lab, loss, e[i].loss, limit, "nats");
-        lab_check_at_least(lab, lab_format(lab, "%s: last position, which has no label to read", t->variant[i].name),
-                           e[i].position_loss[last], 0.8 * e[CAUSAL].position_loss[last], "nats");
+            lab_check_mean_below(lab, loss, d->n, d->loss[i], limit, "nats");
+        lab_check_mean_at_least(lab, lab_format(lab, "%s: last position, which has no label to read", dials[i].name),
+                                d->n, d->last[i], 0.8 * honest, "nats");
     }
-    double lowest = lab_smaller(e[TWO].loss, lab_smaller(e[FOUR].loss, e[ALL].loss));
-    lab_check_below(lab, "1 ahead: loss minus the lowest of 2 ahead, 4 ahead and no mask", e[ONE].loss - lowest, 0.03,
-                    "nats");
+    lab_check_mean_below(lab, "1 ahead: loss minus the lowest of 2 ahead, 4 ahead and no mask", d->n, d->above, 0.03,
+                         "nats");
 }
 
-static mg_status measure(mg_lab *lab, lab_training *t, const mg_run_options *run, const mg_corpus *corpus,
-                         mg_error *error) {
-    mg_evaluation e[N_MODELS] = {{0}};
-    mg_status status = lab_train(lab, t, corpus, run, error);
+static mg_status evaluate_all(mg_lab *lab, const lab_training *t, mg_evaluation e[N_MODELS], mg_error *error) {
+    mg_status status = MG_OK;
     for (int i = 0; i < N_MODELS && !status; i++)
         status = mg_trainer_evaluate(&e[i], t->variant[i].trainer, MG_VALIDATION, lab_asked(lab)->quick ? 20 : 60,
                                      lab_stop(lab), error);
+    return status;
+}
+
+/* Another seed: its own weights and windows, of the same data. */
+static mg_status repeat(mg_lab *lab, dial_seeds *d, int s, const mg_run_options *run, const mg_corpus *corpus,
+                        mg_error *error) {
+    mg_run_options again = *run;
+    again.train.seed += (uint64_t)s;
+    lab_variant variant[N_MODELS];
+    turn(variant, &again.train);
+    lab_training t = {.n_variants = N_MODELS, .variant = variant};
+    mg_evaluation e[N_MODELS] = {{0}};
+    mg_status status = lab_train(lab, &t, corpus, &again, error);
+    if (!status) status = evaluate_all(lab, &t, e, error);
+    if (!status) keep_seed(d, s, &t, e);
+    for (int i = 0; i < N_MODELS; i++) mg_evaluation_free(&e[i]);
+    lab_training_free(&t);
+    return status;
+}
+
+static mg_status measure(mg_lab *lab, lab_training *t, int n_seeds, const mg_run_options *run, const mg_corpus *corpus,
+                         mg_error *error) {
+    mg_evaluation e[N_MODELS] = {{0}};
+    dial_seeds seeds = seeds_of(lab, n_seeds);
+    mg_status status = lab_train(lab, t, corpus, run, error);
+    if (!status) status = evaluate_all(lab, t, e, error);
+    if (!status) keep_seed(&seeds, 0, t, e);
+    for (int s = 1; s < n_seeds && !status; s++) status = repeat(lab, &seeds, s, run, corpus, error);
     if (!status) {
         double floor = e[CAUSAL].floor, reference = isnan(floor) ? e[CAUSAL].loss : floor;
         ptrdiff_t T = e[CAUSAL].n_positions;
         double cheat = isnan(floor) ? NAN : e[CAUSAL].position_floor[T - 1] / (double)T;
-        lab_answer(lab, "leak", e[LEAK].loss);
-        lab_answer(lab, "causal", e[CAUSAL].loss);
+        lab_answer(lab, "leak", mg_summarize(n_seeds, seeds.loss[LEAK]).mean);
+        lab_answer(lab, "causal", mg_summarize(n_seeds, seeds.loss[CAUSAL]).mean);
         show_curves(lab, t, floor, cheat);
         show_losses(lab, t, e, reference);
-        check(lab, t, e);
+        show_seeds(lab, &seeds);
+        check(lab, &seeds, e);
     }
     for (int i = 0; i < N_MODELS; i++) mg_evaluation_free(&e[i]);
     return status;
@@ -188,7 +257,8 @@ static void tell(mg_lab *lab, const mg_run_options *run, const mg_corpus *corpus
 }
 
 mg_status lab_dial(mg_lab *lab, mg_error *error) {
-    mg_run_options run = *(const mg_run_options *)lab_asked(lab)->own;
+    const lab_seeded_options *own = lab_asked(lab)->own;
+    mg_run_options run = own->run;
     mg_run_options_resolve(&run);
     if (run.train.model.block_size < LEAST_CONTEXT)
         return mg_error_set(error, MG_ERR_INPUT,
@@ -203,7 +273,7 @@ mg_status lab_dial(mg_lab *lab, mg_error *error) {
     lab_training training = {.n_variants = N_MODELS, .variant = variant};
     tell(lab, &run, corpus);
     status = lab_begin(lab, error);
-    if (!status) status = measure(lab, &training, &run, corpus, error);
+    if (!status) status = measure(lab, &training, own->seeds, &run, corpus, error);
     lab_training_free(&training);
     mg_corpus_free(corpus);
     return status;

@@ -30,4 +30,13 @@ done
 "$maskgrad" lab dial --block-size 6 --max-iters 1 --eval-iters 1 --quick --out-dir six >out.txt 2>&1
 [ $? -eq 1 ] || fail "--block-size 6: not status 1 after one step: $(cat out.txt)"
 grep -q 'nan\|not measured' out.txt six/*.csv && fail "--block-size 6 leaves something unmeasured"
+# Several seeds: verdicts are on means, and say so; one seed says nothing of it.
+"$maskgrad" lab dial --block-size 6 --max-iters 2 --eval-iters 1 --quick --seeds 2 --out-dir seeds >out.txt 2>err.txt
+[ $? -eq 1 ] || fail "--seeds 2: not status 1 after two steps: $(cat out.txt err.txt)"
+[ "$(grep -c '(n = 2)' seeds/seeds.csv)" -eq 6 ] || fail "--seeds 2: the means: $(cat seeds/seeds.csv)"
+grep -q "^\"1 ahead: loss (upper end of the mean's 95 % interval, 2 seeds)\",.*,fail$" seeds/summary.csv ||
+    fail "--seeds 2: the verdicts: $(cat seeds/summary.csv)"
+[ ! -e $run/seeds.csv ] && ! grep -q interval $run/summary.csv || fail "one seed has no interval"
+"$maskgrad" lab dial --seeds 0 >out.txt 2>err.txt
+[ $? -eq 2 ] || fail "--seeds 0: $(cat out.txt err.txt)"
 echo ok
