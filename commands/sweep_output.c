@@ -1,6 +1,7 @@
 #include "sweep_output.h"
 #include "clock.h"
 #include "columns.h"
+#include "compare_groups.h"
 #include "printable.h"
 #include "progress.h"
 #include "run_dir.h"
@@ -147,10 +148,25 @@ static void list_failures(const mg_sweep_plan *plan, const mg_sweep_end *end) {
     }
 }
 
+/* What the runs that have begun came to; the settings of a single one are no group. */
+static void tell_groups(const mg_sweep_plan *plan) {
+    mg_run_set set;
+    mg_run_groups groups;
+    const char *const folder[] = {plan->out_dir};
+    if (mg_run_gather(&set, 1, folder, NULL) != MG_OK) return;
+    if (set.n > 1 && mg_run_groups_make(&groups, set.record, set.n, NULL, NAN, NULL) == MG_OK) {
+        putchar('\n');
+        mg_groups_print(&groups, set.n, NAN);
+        mg_run_groups_free(&groups);
+    }
+    mg_run_set_free(&set);
+}
+
 int mg_sweep_tell_end(const mg_sweep_plan *plan, const mg_sweep_end *end, bool stopped) {
     enum { DONE = 0, FAILED = 1, INTERRUPTED = 130 };
     int count[MG_SWEEP_N_ENDS] = {0};
     for (int run = 0; run < plan->n; run++) count[end[run]]++;
+    tell_groups(plan);
     printf("\n%d of %s finished", count[MG_SWEEP_DONE], mg_count(plan->n, "run").text);
     if (count[MG_SWEEP_HELD] > 0) printf(", %d held by another process", count[MG_SWEEP_HELD]);
     if (count[MG_SWEEP_FAILED] > 0) printf(", %d failed", count[MG_SWEEP_FAILED]);

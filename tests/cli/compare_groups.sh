@@ -45,6 +45,9 @@ PY
 ok "$program" compare S --by mask --out-dir pictures
 grep -q '^The runs of a group also differ in lr' out && grep -q '^mask=none  *6  ' out || fail "--by: $(cat out)"
 tr '\n' ' ' <out | grep -q '95 % interval -[0-9.]* to [0-9.]* (Welch' || fail "no interval: $(cat out)"
+# Few runs are shown one by one as well, and their seeds are settings that differ.
+ok "$program" compare S/mask=none,lr=3e-05,seed=[12] --out-dir pictures
+grep -q '^--seed$' out && grep -q '^Against S/' out && grep -q '^all runs  *2  ' out || fail "two seeds: $(cat out)"
 # One setting that differs makes a line with error bars.
 ok "$program" compare S/mask=none* --out-dir one
 head -1 one/final-loss.csv | grep -qx 'series,x,y,spread' || fail "error bars: $(cat one/final-loss.csv)"

@@ -49,8 +49,8 @@ typedef struct difference {
 
 /* They say where, how long and how often, and not what is learned. */
 static bool is_beside_the_point(const char *name) {
-    static const char *const names[] = {"seed",          "name",          "threads",  "log-interval",
-                                        "save-interval", "eval-interval", "on-alarm", "merges"};
+    static const char *const names[] = {"name",          "threads",  "log-interval", "save-interval",
+                                        "eval-interval", "on-alarm", "merges"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i], name) == 0) return true;
     return false;
