@@ -258,8 +258,8 @@ static mg_status measure_samples(mg_gpt *gpt, ptrdiff_t n, bench_phase *phase, m
 
 mg_status bench_generation(mg_gpt *gpt, bench_result *r, mg_error *error) {
     const mg_gpt_config *config = mg_gpt_get_config(gpt);
-    ptrdiff_t n = config->block_size - 1 < 255 ? config->block_size - 1 : 255;
-    if (n < 1) n = 1;
+    ptrdiff_t n = matrix_numbers(config) < 1e8 ? 255 : 63; /* without a cache, a large model takes long */
+    if (n > config->block_size - 1) n = config->block_size > 1 ? config->block_size - 1 : 1;
     double gemv;
     mg_status status = measure_gemv(config, &gemv, error);
     if (status) return status;

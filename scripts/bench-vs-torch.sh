@@ -2,10 +2,12 @@
 # maskgrad bench and the same models in PyTorch, in turn, and the ratio of their tokens/s. Needs Debian's python3-torch
 # (scripts/install-deps.sh --tests installs it). The result is in docs/performance.md.
 #
-#     scripts/bench-vs-torch.sh [ROUNDS]    3 by default; medians are printed
+#     scripts/bench-vs-torch.sh [ROUNDS [CONFIG...]]    3 rounds of toy, char and baby by default; medians are printed
 set -euo pipefail
 cd "$(dirname "$0")/.."
 rounds=${1:-3}
+shift $(($# > 0))
+configs=${*:-toy char baby}
 python=/usr/bin/python3
 "$python" -c 'import torch' 2>/dev/null || {
     echo "This needs PyTorch for $python: scripts/install-deps.sh --tests installs Debian's python3-torch." >&2
@@ -17,7 +19,7 @@ rows=$(mktemp -d)
 trap 'rm -rf "$rows"' EXIT
 for round in $(seq "$rounds"); do
     for threads in 1 2; do
-        for config in toy char baby; do
+        for config in $configs; do
             echo "round $round of $rounds: $config, $threads threads" >&2
             build/release/maskgrad bench --config "$config" --threads "$threads" --csv "$rows/ours" >/dev/null
             tail -n +2 "$rows/ours" >>"$rows/maskgrad"
