@@ -19,9 +19,19 @@
 #include <unistd.h>
 
 static const mg_command *const commands[] = {
-    &mg_train_command, &mg_generate_command, &mg_evaluate_command, &mg_logits_command,
-    &mg_sweep_command, &mg_compare_command,  &mg_inspect_command,  &mg_import_command,
-    &mg_lab_command,   &mg_audit_command,    &mg_bench_command,    NULL,
+    &mg_train_command,
+    &mg_generate_command,
+    &mg_evaluate_command,
+    &mg_logits_command,
+    &mg_sweep_command,
+    &mg_compare_command,
+    &mg_inspect_command,
+    &mg_import_command,
+    &mg_lab_command,
+    &mg_audit_command,
+    &mg_bench_command,
+    &mg_playground_command,
+    NULL,
 };
 
 static char running[32] = "maskgrad"; /* and the command's name */

@@ -19,5 +19,6 @@ extern const mg_command mg_import_command;
 extern const mg_command mg_lab_command;
 extern const mg_command mg_audit_command;
 extern const mg_command mg_bench_command;
+extern const mg_command mg_playground_command;
 
 #endif

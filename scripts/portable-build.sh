@@ -5,7 +5,7 @@
 #     scripts/portable-build.sh VARIANT OUT FILE.c...
 #
 # VARIANT is gcc, gcc-O1, clang, aarch64, wasm, or wasm-scalar (WebAssembly without its vectors). What has not changed
-# since the last time is not compiled again: the objects are in OUT.objects. CFLAGS come last.
+# since the last time is not compiled again: the objects are in OUT.objects. CFLAGS and LDFLAGS come last.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ $# -ge 3 ] || { echo "usage: $0 VARIANT OUT FILE.c..." >&2; exit 2; }
@@ -42,6 +42,7 @@ flags=(-std=c11 "$optimize" -ffp-contract=off -fno-trapping-math -fno-math-errno
     -DMG_LIBRARY -Wall -Wextra -Wno-unknown-pragmas -Werror)
 for folder in "${folders[@]}"; do flags+=("-I$folder"); done
 read -ra more <<<"${CFLAGS:-}"
+read -ra link_more <<<"${LDFLAGS:-}"
 sources=()
 for folder in "${folders[@]}"; do
     for file in "$folder"/*.c; do
@@ -62,4 +63,4 @@ for file in "${sources[@]}" "$@"; do
 done
 [ ${#compile[@]} -eq 0 ] ||
     printf '%s\0' "${compile[@]}" | xargs -0 -n 2 -P "$(nproc)" "${compiler[@]}" "${flags[@]}" "${more[@]}" -c
-"${compiler[@]}" "${more[@]}" -o "$out" "${linked[@]}" "${link[@]}"
+"${compiler[@]}" "${more[@]}" -o "$out" "${linked[@]}" "${link[@]}" "${link_more[@]}"

@@ -1,6 +1,7 @@
 /* A whole GPT against PyTorch in float64: logits, loss, every parameter's gradient, and ten steps of AdamW with
  * clipping (tests/reference/gpt.h5), under each mask. */
 #include "adamw.h"
+#include "arithmetic.h"
 #include "gpt.h"
 #include "reference.h"
 
@@ -167,6 +168,10 @@ typedef struct sweep {
     int variants, wrong;
 } sweep;
 
+/* Adam divides gradients by their own size, and so blows up the rounding of those that are nearly 0. In float, the one
+ * sum per element of portable arithmetic rounds more often than OpenBLAS's several: 1.3e-5 in one of the nine. */
+static const double AFTER = MG_ONE_SUM && sizeof(mg_real) == sizeof(float) ? 3e-5 : TOLERANCE;
+
 static herr_t each_variant(hid_t parent, const char *name, const H5L_info_t *info, void *user) {
     (void)info;
     sweep *s = user;
@@ -176,7 +181,7 @@ static herr_t each_variant(hid_t parent, const char *name, const H5L_info_t *inf
     print_message("%-22s%12.2e%12.2e%12.2e%12.2e%12.2e\n", name, e.logits, e.gradient, e.loss, e.norm, e.after);
     s->variants++;
     bool right = e.logits <= TOLERANCE && e.gradient <= TOLERANCE && e.loss <= TOLERANCE && e.norm <= TOLERANCE &&
-                 e.after <= TOLERANCE;
+                 e.after <= AFTER;
     s->wrong += !right;
     return 0;
 }
