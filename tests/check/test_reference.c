@@ -74,7 +74,17 @@ static mg_tensor *build_dropout(mg_tape *tape, const reference_case *c) {
     return mg_dropout(tape, c->in[0], c->reals[0], rng_of(c));
 }
 
-/* ints: seed, step, each head's kind of mask and its n; reals: scale, dropout */
+/* What each query sees at most, (B,T,2), as intervals. */
+static const mg_interval *intervals(mg_tape *tape, const mg_tensor *limits) {
+    ptrdiff_t n = mg_size(limits) / 2;
+    mg_interval *all = mg_tape_alloc(tape, (size_t)n, sizeof *all, "intervals");
+    for (ptrdiff_t i = 0; i < n; i++)
+        all[i] = (mg_interval){(ptrdiff_t)limits->data[2 * i], (ptrdiff_t)limits->data[2 * i + 1]};
+    return all;
+}
+
+/* in: queries, keys and values; what each query sees at most, if there is a limit. ints: seed, step, each head's kind
+ * of mask and its n; reals: scale, dropout */
 static mg_tensor *build_attention(mg_tape *tape, const reference_case *c) {
     mg_mask mask[4];
     int n_head = (c->n_ints - 2) / 2;
@@ -82,6 +92,7 @@ static mg_tensor *build_attention(mg_tape *tape, const reference_case *c) {
     mg_attention_options o = {.n_head = n_head, .mask = mask, .scale = c->reals[0]};
     o.dropout = c->reals[1];
     o.dropout_rng = rng_of(c);
+    if (c->n_in > 1) o.sequence = intervals(tape, c->in[1]);
     return mg_attention(tape, c->in[0], &o);
 }
 

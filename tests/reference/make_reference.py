@@ -82,12 +82,15 @@ def visible(T, kind, n):
             BLOCK: key // max(n, 1) <= query // max(n, 1)}[kind]
 
 
-def attention(qkv, masks, scale, p=0.0, seed=0, step=0):
-    """masks: a kind and its number for each head."""
+def attention(qkv, masks, scale, p=0.0, seed=0, step=0, limits=None):
+    """masks: a kind and its number for each head; limits (B,T,2): the keys first ... end - 1 that a query sees at most."""
     B, T, C3 = qkv.shape
     H = len(masks)
     q, k, v = (part.reshape(B, T, H, -1).transpose(1, 2) for part in qkv.split(C3 // 3, 2))
     mask = torch.stack([visible(T, *mask) for mask in masks])
+    if limits is not None:
+        key = torch.arange(T)
+        mask = mask & ((key >= limits[:, :, :1]) & (key < limits[:, :, 1:]))[:, None]
     weights = (q @ k.mT * scale).masked_fill(~mask, -np.inf).softmax(-1)
     if p > 0:
         u = np.array([philox_uniform(seed, step, i) for i in range(weights.numel())]).reshape(weights.shape)
@@ -230,6 +233,12 @@ def dropout_cases(cases):
         cases.add("dropout", note, lambda x: dropout(x, p, seed, step), shape, int=[seed, step], real=[p])
 
 
+def documents(lengths):
+    """(B,T,2): first and end of each token's document, for sequences packed with documents of these lengths."""
+    ends = [np.cumsum(row) for row in lengths]
+    return np.array([[(end - n, end) for end, n in zip(e, row) for _ in range(n)] for e, row in zip(ends, lengths)])
+
+
 def attention_cases(cases):
     causal, none = (LOOKAHEAD, 0), (LOOKAHEAD, ALL)
     shapes = (("causal", (2, 5, 18), [causal, causal], 1), ("none", (2, 5, 18), [none, none], 1),
@@ -248,6 +257,16 @@ def attention_cases(cases):
                   int=[0, 0, *sum(masks, ())], real=[scale, 0])
     cases.add("attention", "dropout", lambda x: attention(x, [causal, causal], 0.5, 0.25, 5, 3), (2, 5, 24),
               int=[5, 3, *causal, *causal], real=[0.5, 0.25])
+    limited = (("documents", (2, 7, 18), [causal, causal], ((1, 2, 4), (7,))),
+               ("documents of one token", (1, 5, 9), [causal], ((1,) * 5,)),
+               ("documents, more than a tile", (2, 37, 12), [causal, causal], ((3, 17, 17), (36, 1))),
+               ("documents, no mask", (2, 7, 18), [none, none], ((3, 4), (1, 6))),
+               ("documents, window and prefix", (2, 9, 18), [(WINDOW, 2), (PREFIX, 6)], ((5, 4), (2, 2, 5))),
+               ("documents, block", (1, 9, 18), [(BLOCK, 4), (BLOCK, 2)], ((3, 3, 3),)))
+    for note, shape, masks, lengths in limited:
+        scale = (shape[2] / 3 / len(masks)) ** -0.5
+        cases.add("attention", note, lambda x, limits: attention(x, masks, scale, limits=limits), shape,
+                  documents(lengths), constants=(1,), int=[0, 0, *sum(masks, ())], real=[scale, 0])
 
 
 # ---- The GPT ----
