@@ -11,6 +11,7 @@
 #include "interrupt.h"
 #include "lab.h"
 #include "parallel.h"
+#include "printable.h"
 #include "progress.h"
 #include "run_dir.h"
 
@@ -198,7 +199,8 @@ static mg_status write_results(subject *s, const audit_options *options, const c
     if (table) audit_report_print(stdout, about, audit);
     if (options->json) status = write_json(options->json, json, error);
     if (!status && options->out_dir) status = audit_report_html(options->out_dir, command, about, audit, error);
-    if (!status && options->out_dir && table) printf("  The report is %s/report.html\n", options->out_dir);
+    if (!status && options->out_dir && table)
+        printf("  The report is %s/report.html\n", mg_shown(options->out_dir).text);
     if (!status && !s->gpt) status = audit_protocol_end(&s->pipe, json, error);
     free(json);
     return status;
@@ -255,7 +257,8 @@ static void check_usage(const audit_options *options, bool dashes, int n_program
         mg_usage_error(&line, "missing argument: a CHECKPOINT, or a program after --");
     if (options->stdio && options->json && strcmp(options->json, "-") == 0)
         mg_usage_error(&line, "--json - and --stdio both want the standard output");
-    if (options->out_dir && !*options->out_dir) mg_usage_error(&line, "--out-dir is empty: name a folder");
+    mg_refuse_empty(&line, "out-dir", "folder", options->out_dir);
+    mg_refuse_empty(&line, "json", "file", options->json);
 }
 
 static int run_command(int argc, char **argv) {

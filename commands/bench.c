@@ -253,6 +253,8 @@ static int run_command(int argc, char **argv) {
         mg_usage_error(&line, "--checkpoint has its own model: leave out --%s", own.config ? "config" : shape->name);
     if (own.checkpoint && own.steps)
         mg_usage_error(&line, "--checkpoint only measures generation: leave out --steps, the training steps");
+    mg_refuse_empty(&line, "csv", "file", own.csv);
+    mg_warn_idle(&line, &given, "init-std attn-init-std", "what is measured does not depend on the weights");
     mg_set_threads(options.threads);
 
     measured m[N_CONFIGS];

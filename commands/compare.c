@@ -390,6 +390,7 @@ static int run_command(int argc, char **argv) {
     static const char *paths[MAX_PATHS];
     mg_error error;
     int n = mg_flags_parse(&line, tables, argc, argv, paths, NULL);
+    mg_refuse_empty(&line, "out-dir", "folder", own.out_dir);
     return mg_command_end(&line, compare(&own, n, paths, &error), &error);
 }
 

@@ -403,6 +403,10 @@ void mg_usage_error(const mg_command_line *line, const char *format, ...) {
     exit(mg_exit_status(MG_ERR_INPUT));
 }
 
+void mg_refuse_empty(const mg_command_line *line, const char *flag, const char *what, const char *name) {
+    if (name && !*name) mg_usage_error(line, "--%s is empty: name a %s", flag, what);
+}
+
 int mg_exit_status(mg_status status) {
     return status == MG_OK ? 0 : status == MG_ERR_INPUT ? 2 : 1;
 }

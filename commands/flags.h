@@ -52,6 +52,9 @@ void mg_warn_idle(const mg_command_line *line, const mg_given *given, const char
 /* A usage error that only the command can see: one sentence on stderr, and the program ends with status 2. */
 MG_NORETURN void mg_usage_error(const mg_command_line *line, const char *format, ...) MG_PRINTF(2, 3);
 
+/* A usage error if the name given for a flag is empty; `what` is "folder" or "file". NULL: none was given. */
+void mg_refuse_empty(const mg_command_line *line, const char *flag, const char *what, const char *name);
+
 /* The exit status of every command:
  *
  *     0    done

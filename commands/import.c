@@ -131,6 +131,7 @@ static int run_command(int argc, char **argv) {
     /* In the order of the command line: a missing folder is reported before a missing --out. */
     if (!options.out && !options.dry_run && access(options.folder, F_OK) == 0)
         mg_usage_error(&line, "give --out FILE, or --dry-run to write nothing");
+    mg_refuse_empty(&line, "out", "file", options.out);
     return mg_command_end(&line, import(&options, &error), &error);
 }
 

@@ -202,7 +202,7 @@ static mg_status run_and_write(mg_lab *lab, mg_error *error) {
     lab_print_results(lab);
     if (reported)
         lab_print_wrapped(lab, lab->stopped ? "  Interrupted. What was measured is in " : "  The report is ", "  ",
-                          lab_format(lab, "%s/report.html", lab->settings.out_dir));
+                          lab_format(lab, "%s/report.html", mg_shown(lab->settings.out_dir).text));
     fflush(stdout);
     return status;
 }
@@ -268,7 +268,7 @@ static lab_outcome run_lab(const lab_row *row, int argc, char **argv) {
     if (own) take_over(lab, row, own, &asked);
     if (asked.prompt && !takes_prompt(row, &asked))
         mg_usage_error(&line, "--prompt needs a model of your own: give --checkpoint FILE too, or leave --prompt out");
-    if (asked.out_dir && !*asked.out_dir) mg_usage_error(&line, "--out-dir is empty: name a folder");
+    mg_refuse_empty(&line, "out-dir", "folder", asked.out_dir);
     lab->command = command_text(lab, row->name, argc, argv);
     set_up(lab, &asked, asked.out_dir ? asked.out_dir : lab_format(lab, "runs/lab-%s", row->name), own);
 

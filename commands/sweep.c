@@ -116,7 +116,7 @@ static bool sweeps(const mg_sweep_grid *grid, const char *name) {
 
 static void check_asked(const sweep_options *own, const mg_run_options *shared) {
     if (own->grid.n_axes == 0) mg_usage_error(&line, "nothing is varied: give --set, --zip, --grid or --seeds");
-    if (!own->out_dir[0]) mg_usage_error(&line, "--out-dir is empty: name a folder");
+    mg_refuse_empty(&line, "out-dir", "folder", own->out_dir);
     if (!shared->data.path && !sweeps(&own->grid, "data"))
         mg_usage_error(&line, "--data FILE is missing after --: a text, a CSV or a grammar to train on");
 }

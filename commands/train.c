@@ -54,7 +54,7 @@ static mg_status name_folder(mg_run *run, const mg_run_options *asked, mg_error 
                        strcmp(asked->init_from, "resume") == 0
                            ? "--resume needs --out-dir or --name, the run to continue"
                            : "--data FILE is missing: a text, a CSV or a grammar to train on");
-    if (asked->out_dir && !asked->out_dir[0]) mg_usage_error(&line, "--out-dir is empty: name a folder");
+    mg_refuse_empty(&line, "out-dir", "folder", asked->out_dir);
     if (asked->out_dir)
         snprintf(path, sizeof path, "%s", asked->out_dir);
     else

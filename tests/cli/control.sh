@@ -70,6 +70,13 @@ run 0 train --data "$folder/grammar.csv" --out-dir "$folder/run" --grammar-size 
 printf 'plain\r\n%s' "$nasty$nasty" >"$folder/$nasty/text.csv" # a warning names it
 run 0 train --data "$folder/$nasty/text.csv" --out-dir "$folder/text" "${tiny[@]}"
 run 0 compare "$folder/$nasty/run" "$folder/run" --out-dir "$folder/compare"
+run 0 compare "$folder/$nasty/run" "$folder/run" --out-dir "$folder/$nasty/compare"
+run 0 audit "$folder/$nasty/run" --sequences 1 --length 4 --out-dir "$folder/$nasty/audit" --json "$folder/$nasty/json"
+run 0 lab mask --quick --out-dir "$folder/$nasty/lab"
+run 1 lab mask --quick --out-dir "$folder/$nasty/ragged.csv/lab"
+run 0 bench --checkpoint "$folder/$nasty/run" --csv "$folder/$nasty/bench.csv"
+run 0 import "$source/tests/data/gpt2-like/plain" --out "$folder/$nasty/gpt2.h5"
+run 0 evaluate "$folder/$nasty/run" --data "$folder/$nasty/$nasty.csv" --eval-iters 1
 run 0 inspect "$folder/$nasty/run"
 run 0 inspect --json "$folder/run"
 run 0 evaluate "$folder/$nasty/run" "$folder/run" --data "$folder/grammar.csv"

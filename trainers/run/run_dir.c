@@ -44,6 +44,7 @@ mg_status mg_run_dir_name(mg_run_dir *dir, const char *path, mg_error *error) {
 }
 
 mg_status mg_make_folders(const char *path, size_t *was_there, mg_error *error) {
+    if (!*path) return mg_error_set(error, MG_ERR_INPUT, "the name of a folder is empty");
     char *part = mg_strdup(path, error);
     if (!part) return MG_ERR_MEMORY;
     mg_status status = MG_OK;
@@ -57,7 +58,10 @@ mg_status mg_make_folders(const char *path, size_t *was_there, mg_error *error) 
         bool made = mkdir(part, 0777) == 0;
         if (!made && errno != EEXIST)
             status = mg_error_set(error, MG_ERR_IO, "cannot make the folder %s: %s", part, strerror(errno));
-        else if (stat(part, &found) != 0 || !S_ISDIR(found.st_mode))
+        else if (stat(part, &found) != 0)
+            status = mg_error_set(error, MG_ERR_IO, "cannot make the folder %s: %s leads nowhere: %s", path, part,
+                                  strerror(errno));
+        else if (!S_ISDIR(found.st_mode))
             status = mg_error_set(error, MG_ERR_IO, "cannot make the folder %s: %s exists and is not a folder", path,
                                   part);
         if (!made && !any_made) there = (size_t)(c - part);
