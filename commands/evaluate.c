@@ -145,6 +145,9 @@ static mg_status evaluate_masks(const mg_checkpoint *checkpoint, const mg_corpus
     mg_tape_new(&tape, error);
     if (!tape) return MG_ERR_MEMORY;
     mg_status status = o->mask == MASK_GIVEN ? set_mask(checkpoint->gpt, &o->given, corpus, error) : MG_OK;
+    const mg_gpt_config *config = mg_gpt_get_config(checkpoint->gpt);
+    if (status == MG_OK && o->mask != MASK_BOTH && config->documents)
+        mg_say("evaluate", "a document is %s", mg_corpus_document_words(corpus, config->document_end));
     for (int i = 0; status == MG_OK && i < (o->mask == MASK_BOTH ? 2 : 1); i++) {
         if (o->mask == MASK_BOTH) mg_gpt_set_mask(checkpoint->gpt, mg_lookahead(i == 0 ? 0 : MG_LOOKAHEAD_ALL));
         status = evaluate_one(checkpoint->gpt, tape, corpus, o, name, trained, only && o->mask != MASK_BOTH, error);

@@ -55,6 +55,8 @@ void mg_train_announce(const mg_run *run) {
     snprintf(name, sizeof name, "%s: ", mg_shown(run->corpus->name).text);
     mg_print_record(stderr, name, "    ", text);
     if (run->corpus->warning[0]) mg_say("train", "%s", mg_shown(run->corpus->warning).text);
+    if (o->model.documents)
+        mg_say("train", "a document is %s", mg_corpus_document_words(run->corpus, o->model.document_end));
     warn_about_schedule(run);
     double share;
     if (mg_corpus_repetition(run->corpus, &share, NULL) == MG_OK && mg_repetition_say(share, text, sizeof text))

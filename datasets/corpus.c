@@ -198,6 +198,7 @@ static mg_status load_documents(mg_corpus *corpus, const mg_data_options *option
     status = mg_documents_join(d, &how, error);
     if (status != MG_OK) return status;
     report(corpus, options, d, &how);
+    corpus->has_rows = options->column != NULL;
     corpus->line_ends = d->line_ends;
     corpus->has_ends = d->n_ends > 0;
     return encode_documents(corpus, options, kind, d, error);
@@ -400,6 +401,12 @@ void mg_corpus_free(mg_corpus *corpus) {
     mg_tokenizer_free(corpus->tokenizer);
     mg_grammar_free(corpus->grammar);
     mg_free(corpus);
+}
+
+const char *mg_corpus_document_words(const mg_corpus *corpus, int end) {
+    if (corpus->grammar) return "a sentence of the grammar";
+    if (end == mg_tokenizer_end_of_text(corpus->tokenizer)) return "a text that ends with " MG_END_OF_TEXT;
+    return corpus->has_rows ? "a row of the CSV" : "a line of the text";
 }
 
 mg_status mg_corpus_document_end(const mg_corpus *corpus, int *id, mg_error *error) {

@@ -29,7 +29,8 @@ typedef struct mg_corpus {
     mg_grammar *grammar;     /* owned; NULL unless the file is a grammar */
     uint64_t hash; /* FNV-1a, 64 bits: the files' bytes as UTF-8; a column's name, a validation share that is not the
                     * default; for a grammar, the draw's seed and size */
-    ptrdiff_t line_ends; /* inside the texts of a CSV's column */
+    bool has_rows;       /* its texts are the rows of a CSV's column */
+    ptrdiff_t line_ends; /* inside those texts */
     bool has_ends;       /* documents end with <|endoftext|>: several texts, and options->special */
     char warning[1024];  /* what a user should know, e.g. that CR characters are dropped; empty if nothing */
 } mg_corpus;
@@ -51,6 +52,8 @@ MG_API void mg_corpus_batch(const mg_corpus *corpus, mg_split split, mg_rng rng,
  * model's vocabulary has it, else the newline after the row of a CSV or the line of a text. MG_ERR_INPUT if no token
  * does so, with the reason. */
 mg_status mg_corpus_document_end(const mg_corpus *corpus, int *id, mg_error *error);
+/* What a document that ends with the token `end` is: "a row of the CSV", "a sentence of the grammar" … */
+const char *mg_corpus_document_words(const mg_corpus *corpus, int end);
 ptrdiff_t mg_corpus_tokens(const mg_corpus *corpus, mg_split split);
 /* The average number of characters per token of the split, spaces between words included. Divide a loss in nats per
  * token by it to compare losses between tokenizers. */
