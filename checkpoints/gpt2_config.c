@@ -55,7 +55,8 @@ static mg_status check_text(const reader *r, const char *key, const char *value,
 
 static mg_status check_kind(const reader *r) {
     const json_t *type = get(r, "model_type"), *activation = get(r, "activation_function");
-    if (!json_is_string(type)) return refuse(r, "model_type is missing: it should be \"gpt2\"");
+    if (!json_is_string(type))
+        return refuse(r, "model_type is %s: it should be \"gpt2\"", type ? "not a string" : "missing");
     mg_status status = check_text(r, "model_type", json_string_value(type), "gpt2", "gpt2",
                                   "only models of type 'gpt2' can be imported");
     if (status != MG_OK || !activation) return status;

@@ -199,6 +199,7 @@ static void other_models_are_refused(void **state) {
     const char *config = "config.json";
     assert_change_refused(config, "\"gpt2\"", "\"gpt_neo\"", "model_type is 'gpt_neo'");
     assert_change_refused(config, "model_type", "mode_type", "model_type is missing");
+    assert_change_refused(config, "\"gpt2\"", "7", "model_type is not a string");
     assert_change_refused(config, "gelu_new", "relu", "activation_function is 'relu'");
     assert_change_refused(config, "gelu_new", "gelu", "activation_function is 'gelu', but this library only supports");
     assert_change_refused(config, "{", "{\"scale_attn_by_inverse_layer_idx\": true,",
