@@ -29,7 +29,7 @@ char *lab_read_file(mg_lab *lab, const char *path, size_t *size) {
     return content;
 }
 
-static void csv_row(FILE *out, int n, const char *const *cells) {
+static void csv_line(FILE *out, int n, const char *const *cells) {
     for (int i = 0; i < n; i++) {
         if (i) fputc(',', out);
         mg_csv_write_cell(out, cells[i]);
@@ -105,7 +105,7 @@ static mg_status write_block(const mg_lab *lab, const lab_block *block, mg_error
     if (block->kind == LAB_BLOCK_HEATMAP) write_heatmap(out, block->heatmap);
     if (block->kind == LAB_BLOCK_TABLE)
         for (int i = 0; i < block->table->rows.n; i++)
-            csv_row(out, block->table->n_columns, block->table->rows.item[i]);
+            csv_line(out, block->table->n_columns, block->table->rows.item[i]);
     return mg_atomic_text_end(&file, error);
 }
 
@@ -114,10 +114,10 @@ static mg_status write_summary(const mg_lab *lab, mg_error *error) {
     mg_status status = lab_create(lab, "summary", "csv", &file, error);
     if (status != MG_OK) return status;
     FILE *out = file.out;
-    csv_row(out, 4, (const char *const[]){"check", "expected", "observed", "verdict"});
+    csv_line(out, 4, (const char *const[]){"check", "expected", "observed", "verdict"});
     for (int i = 0; i < lab->checks.n; i++) {
         const lab_check *c = lab->checks.item[i];
-        csv_row(out, 4, (const char *const[]){c->name, c->expected, c->observed, lab_verdict_names[c->verdict]});
+        csv_line(out, 4, (const char *const[]){c->name, c->expected, c->observed, lab_verdict_names[c->verdict]});
     }
     return mg_atomic_text_end(&file, error);
 }
@@ -126,13 +126,13 @@ static mg_status write_questions(const mg_lab *lab, mg_error *error) {
     mg_atomic_text file;
     mg_status status = lab_create(lab, "questions", "csv", &file, error);
     if (status != MG_OK) return status;
-    csv_row(file.out, 4, (const char *const[]){"question", "unit", "guess", "measured"});
+    csv_line(file.out, 4, (const char *const[]){"question", "unit", "guess", "measured"});
     for (int i = 0; i < lab->questions.n; i++) {
         const lab_question *q = lab->questions.item[i];
         char number[2][32] = {"", ""};
         if (!isnan(q->guess)) snprintf(number[0], sizeof *number, "%.9g", q->guess);
         if (!isnan(q->answer)) snprintf(number[1], sizeof *number, "%.9g", q->answer);
-        csv_row(file.out, 4, (const char *const[]){q->text, q->unit, number[0], number[1]});
+        csv_line(file.out, 4, (const char *const[]){q->text, q->unit, number[0], number[1]});
     }
     return mg_atomic_text_end(&file, error);
 }

@@ -132,9 +132,9 @@ void lab_texts(mg_lab *lab, const char *title, int n, const char *const *heading
         copied[i] = lab_format(lab, "%s", headings[i]);
         copied[n + i] = lab_format(lab, "%s", texts[i]);
     }
-    lab_text_row *row = mg_arena_alloc(lab->arena, 1, sizeof *row, "a lab's texts");
-    *row = (lab_text_row){lab_format(lab, "%s", title), n, copied, copied + n};
-    lab_add_block(lab, (lab_block){.kind = LAB_BLOCK_TEXTS, .texts = row});
+    lab_text_group *group = mg_arena_alloc(lab->arena, 1, sizeof *group, "a lab's texts");
+    *group = (lab_text_group){lab_format(lab, "%s", title), n, copied, copied + n};
+    lab_add_block(lab, (lab_block){.kind = LAB_BLOCK_TEXTS, .texts = group});
 }
 
 void lab_progress(mg_lab *lab, const char *what, long done, long total, const char *format, ...) {

@@ -78,11 +78,11 @@ struct lab_table {
     lab_list rows; /* const char ** of n_columns cells; the first is the header */
 };
 
-typedef struct lab_text_row {
+typedef struct lab_text_group {
     const char *title;
     int n;
     const char *const *headings, *const *texts;
-} lab_text_row;
+} lab_text_group;
 
 /* What is in the report below the checks, in the order of the calls. */
 typedef struct lab_block {
@@ -92,7 +92,7 @@ typedef struct lab_block {
         const lab_figure *figure;
         const lab_heatmap *heatmap;
         const lab_table *table;
-        const lab_text_row *texts;
+        const lab_text_group *texts;
     };
 } lab_block;
 

@@ -93,7 +93,7 @@ enum { FRAME_LEFT = 76, FRAME_RIGHT = 582, SAMPLE = 30 };
 
 typedef struct legend_place {
     double x;
-    int row;
+    int line;
 } legend_place;
 
 static bool has_entry(const lab_figure *figure, int k) {
@@ -112,27 +112,27 @@ static legend_place place_in_legend(const lab_figure *figure, int k, int longest
     legend_place at = {LEFT, 0};
     for (int i = 0;; i++) {
         double width = has_entry(figure, i) ? mg_text_columns(lab_legend(figure, i)) * LETTER + AROUND : 0;
-        if (at.x > LEFT && at.x + width > FIGURE_WIDTH) at = (legend_place){LEFT, at.row + 1};
+        if (at.x > LEFT && at.x + width > FIGURE_WIDTH) at = (legend_place){LEFT, at.line + 1};
         if (i == k) return at;
         at.x += width;
     }
 }
 
-static int legend_rows(const lab_figure *figure, int longest) {
-    return figure->series.n ? place_in_legend(figure, figure->series.n - 1, longest).row + 1 : 0;
+static int legend_lines(const lab_figure *figure, int longest) {
+    return figure->series.n ? place_in_legend(figure, figure->series.n - 1, longest).line + 1 : 0;
 }
 
 static frame frame_of(const lab_figure *figure) {
-    enum { MOST_ROWS = 3 };
+    enum { MOST_LINES = 3 };
     frame f = {.left = FRAME_LEFT, .longest = 1};
     for (int k = 0; k < figure->series.n; k++) {
         int width = mg_text_columns(lab_legend(figure, k));
         if (width > f.longest) f.longest = width;
     }
-    if (legend_rows(figure, f.longest) > MOST_ROWS) f.longest = 0;
-    int rows = legend_rows(figure, f.longest);
-    f.top = 26 + (rows + 1) * LINE;
-    f.height = FIGURE_HEIGHT + (rows > 2 ? (rows - 2) * LINE : 0);
+    if (legend_lines(figure, f.longest) > MOST_LINES) f.longest = 0;
+    int lines = legend_lines(figure, f.longest);
+    f.top = 26 + (lines + 1) * LINE;
+    f.height = FIGURE_HEIGHT + (lines > 2 ? (lines - 2) * LINE : 0);
     f.bottom = f.height - 3.1 * LINE;
     if (places_are_turned(figure))
         f.bottom = f.height - 2 * LINE - longest_place(figure) * LETTER * (places_are_upright(figure) ? 1 : 0.55);
@@ -158,7 +158,7 @@ static void plot_legend(FILE *pipe, const lab_figure *figure, const frame *f) {
         const lab_series *s = series_of(figure, k);
         if (!has_entry(figure, k)) continue;
         legend_place at = place_in_legend(figure, k, f->longest);
-        double x = at.x, y = 20 + at.row * LINE;
+        double x = at.x, y = 20 + at.line * LINE;
         unsigned rgb = lab_rgb(s->color);
         double middle = across_screen(x + SAMPLE / 2.0), up = up_screen(f, y);
         if (s->shape == LAB_SHAPE_BARS)

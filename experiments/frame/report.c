@@ -179,14 +179,14 @@ static void write_table(FILE *out, const lab_table *table) {
     fputs("</figure>\n</section>\n", out);
 }
 
-static void write_texts(FILE *out, const lab_text_row *row) {
+static void write_texts(FILE *out, const lab_text_group *group) {
     fputs("<section>\n", out);
-    prose(out, "h2", row->title);
+    prose(out, "h2", group->title);
     fputs("<div class=\"texts\">\n", out);
-    for (int i = 0; i < row->n; i++) {
+    for (int i = 0; i < group->n; i++) {
         fputs("<div>\n", out);
-        prose(out, "h3", row->headings[i]);
-        element(out, "pre", row->texts[i]);
+        prose(out, "h3", group->headings[i]);
+        element(out, "pre", group->texts[i]);
         fputs("</div>\n", out);
     }
     fputs("</div>\n</section>\n", out);

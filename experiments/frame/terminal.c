@@ -198,21 +198,21 @@ static const char *next_line(mg_lab *lab, const char **text, bool *goes_on, int 
     return line;
 }
 
-static void print_texts(mg_lab *lab, const lab_text_row *row) {
-    lab_print_heading(lab, row->title);
+static void print_texts(mg_lab *lab, const lab_text_group *group) {
+    lab_print_heading(lab, group->title);
     enum { MOST_ACROSS = 3, LEAST_WIDTH = 24 };
     int columns = lab_columns(lab), across = columns / LEAST_WIDTH;
     across = across < 1 ? 1 : across > MOST_ACROSS ? MOST_ACROSS : across;
-    if (row->n < across) across = row->n;
-    for (int begin = 0; begin < row->n; begin += across) {
-        int n = row->n - begin < across ? row->n - begin : across, each = (columns - 2 * n) / n;
+    if (group->n < across) across = group->n;
+    for (int begin = 0; begin < group->n; begin += across) {
+        int n = group->n - begin < across ? group->n - begin : across, each = (columns - 2 * n) / n;
         const int width[MOST_ACROSS] = {each, each, each};
         const bool left[MOST_ACROSS] = {false};
         bool goes_on[MOST_ACROSS] = {false};
         const char *rest[MOST_ACROSS], *cells[MOST_ACROSS];
         for (int i = 0; i < n; i++) {
-            cells[i] = lab_shown_line(lab, row->headings[begin + i]);
-            rest[i] = lab_shown(lab, row->texts[begin + i]);
+            cells[i] = lab_shown_line(lab, group->headings[begin + i]);
+            rest[i] = lab_shown(lab, group->texts[begin + i]);
         }
         print_row(lab, n, cells, width, left);
         for (bool more = true; more;) {

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { PLOT_COLUMNS = LAB_COLUMNS - 14, PLOT_ROWS = 14, N_GLYPHS = 6, N_LETTERS = 26 };
+enum { PLOT_COLUMNS = LAB_COLUMNS - 14, PLOT_LINES = 14, N_GLYPHS = 6, N_LETTERS = 26 };
 
 static const char *const glyphs_utf8[N_GLYPHS] = {"●", "○", "▲", "△", "■", "□"};
 static const char *const glyphs_ascii[N_GLYPHS] = {"*", "o", "x", "+", "#", "@"};
@@ -15,13 +15,13 @@ static const char *const letters[N_LETTERS] = {"a", "b", "c", "d", "e", "f", "g"
 /* A grid of glyphs, NULL where nothing is; what is drawn first stays on top. */
 typedef struct grid {
     int columns; /* at most PLOT_COLUMNS, after an axis of 11 */
-    const char *at[PLOT_ROWS][PLOT_COLUMNS];
+    const char *at[PLOT_LINES][PLOT_COLUMNS];
 } grid;
 
 static void put(grid *g, double along_x, double along_y, const char *glyph) {
-    int column = (int)lround(along_x * (g->columns - 1)), row = (int)lround((1 - along_y) * (PLOT_ROWS - 1));
-    if (column < 0 || column >= g->columns || row < 0 || row >= PLOT_ROWS || g->at[row][column]) return;
-    g->at[row][column] = glyph;
+    int column = (int)lround(along_x * (g->columns - 1)), line = (int)lround((1 - along_y) * (PLOT_LINES - 1));
+    if (column < 0 || column >= g->columns || line < 0 || line >= PLOT_LINES || g->at[line][column]) return;
+    g->at[line][column] = glyph;
 }
 
 /* Two floors have two marks. */
@@ -61,10 +61,10 @@ static void put_level(grid *g, const lab_figure *figure, double level, const cha
 
 static void print_grid(const grid *g, const lab_figure *figure, bool utf8) {
     lab_span y = lab_span_y(figure);
-    for (int r = 0; r < PLOT_ROWS; r++) {
+    for (int r = 0; r < PLOT_LINES; r++) {
         char tick[16] = "";
-        double along = 1 - r / (PLOT_ROWS - 1.0);
-        if (r == 0 || r == PLOT_ROWS - 1 || r == PLOT_ROWS / 2)
+        double along = 1 - r / (PLOT_LINES - 1.0);
+        if (r == 0 || r == PLOT_LINES - 1 || r == PLOT_LINES / 2)
             snprintf(tick, sizeof tick, "%.3g",
                      figure->axes.log_y ? y.low * pow(y.high / y.low, along) : y.low + along * (y.high - y.low));
         printf("%9s %s", tick, utf8 ? "│" : "|");

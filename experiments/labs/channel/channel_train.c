@@ -27,7 +27,7 @@ void channel_fill(const mg_lab *lab, uint32_t stream, uint64_t first, int n, int
 typedef struct batch {
     int B, T, *ids, *targets;
     mg_interval *sequence;
-    mg_real *row_loss;
+    mg_real *token_loss;
 } batch;
 
 static batch new_batch(mg_lab *lab, int B, int T) {
@@ -90,12 +90,12 @@ static mg_status evaluate(mg_lab *lab, const mg_corpus *corpus, int windows, cha
     for (; done < windows && !status; done += b.B) {
         mg_corpus_windows(corpus, MG_VALIDATION, rng, done, b.B, b.T, b.ids, b.targets);
         channel_fill(lab, EVALUATION, (uint64_t)done, b.B, b.T, probability_of(r), b.sequence);
-        mg_gpt_loss(r->gpt, tape, b.ids, b.targets, b.B, b.T, &(mg_gpt_pass){.sequence = b.sequence}, b.row_loss);
+        mg_gpt_loss(r->gpt, tape, b.ids, b.targets, b.B, b.T, &(mg_gpt_pass){.sequence = b.sequence}, b.token_loss);
         for (int w = 0; w < b.B; w++) {
             double loss = 0, best = corpus->grammar ? possible_loss(corpus->grammar, &b, w, bayes) : (double)NAN;
             for (int t = 0; t < b.T; t++) {
-                r->position_loss[t] += (double)b.row_loss[w * b.T + t];
-                loss += (double)b.row_loss[w * b.T + t] / b.T;
+                r->position_loss[t] += (double)b.token_loss[w * b.T + t];
+                loss += (double)b.token_loss[w * b.T + t] / b.T;
             }
             sum += loss;
             possible += best;

@@ -14,7 +14,7 @@
 enum { N_MODELS = 2, SAMPLES = 48, WINDOWS = 3, SHOWN = 3 };
 #define TEMPERATURE 0.8 /* nanoGPT's, for both */
 
-/* All samples of one model: row s holds the ids that follow the start. */
+/* All samples of one model: sample s holds the ids that follow the start. */
 typedef struct writing {
     int *ids;        /* (SAMPLES, length) */
     ptrdiff_t first; /* tokens written before the window was full */
@@ -220,7 +220,8 @@ static void append_sentences(text *t, const mg_corpus *corpus, const int *ids, p
     }
 }
 
-/* A sample on lines of its own; line ends that the model wrote are shown as ↵, several in a row with their number. */
+/* A sample on lines of its own; line ends that the model wrote are shown as ↵, several after each other with their
+ * number. */
 static void append_text(text *t, const mg_corpus *corpus, const int *ids, ptrdiff_t n) {
     char *bytes;
     size_t length;

@@ -158,13 +158,13 @@ static void evaluate(const mg_lab *lab, variant *v) {
     mg_tape_record(tape, false);
     for (int i = 0; i < EVALUATIONS; i++) {
         batch b;
-        mg_real rows[B * T * QUESTIONS];
+        mg_real question_loss[B * T * QUESTIONS];
         draw(lab, EVALUATION, i, &b);
         mg_tensor *logits = forward(v, tape, b.ids, NULL);
-        loss[i] = (double)mg_cross_entropy(tape, logits, b.targets, -1, rows)->data[0];
+        loss[i] = (double)mg_cross_entropy(tape, logits, b.targets, -1, question_loss)->data[0];
         right[i] = share_right(logits->data, b.targets);
         for (int k = 0; k < B * T * QUESTIONS; k++)
-            question[k % QUESTIONS][i] += (double)rows[k] / (B * (T - MOST_BACK));
+            question[k % QUESTIONS][i] += (double)question_loss[k] / (B * (T - MOST_BACK));
         mg_tape_reset(tape);
     }
     mg_tape_free(tape);

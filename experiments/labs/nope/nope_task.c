@@ -67,9 +67,10 @@ static void evaluate(const mg_lab *lab, const nope_options *o, nope_variant *v, 
         mg_tensor *logits = mg_gpt_forward(v->gpt, tape, ids, B, T, NULL);
         const mg_real *p = mg_log_softmax(tape, logits)->data; /* (B,T,V) */
         for (int k = 0; k < B * T; k++) {
-            const mg_real *row = p + (ptrdiff_t)k * V;
-            v->position_loss[k % T] -= (double)row[k % T] * share;
-            for (int said = 0; said < T; said++) v->said[k % T * T + said] += (mg_real)(exp((double)row[said]) * share);
+            const mg_real *log_p = p + (ptrdiff_t)k * V;
+            v->position_loss[k % T] -= (double)log_p[k % T] * share;
+            for (int said = 0; said < T; said++)
+                v->said[k % T * T + said] += (mg_real)(exp((double)log_p[said]) * share);
         }
         mg_tape_reset(tape);
     }

@@ -19,11 +19,11 @@ typedef struct windows {
     mg_lab *lab;
     const char **labels; /* of the first window's tokens */
     int n, T, V, end;
-    int rows; /* of a batch, so that its logits fit into memory */
+    int copies; /* of a window in a batch, so that its logits fit into memory */
     window *window;
     mg_tape *tape;
-    mg_real *before; /* (rows,T,V): logits */
-    int *batch;      /* (rows,T) */
+    mg_real *before; /* (copies,T,V): logits */
+    int *batch;      /* (copies,T) */
 } windows;
 
 static void number_documents(const windows *w, window *at) {
@@ -111,8 +111,8 @@ static influence measure_influence(windows *w, mg_gpt *gpt) {
     influence sum = {.map = lab_numbers(w->lab, size)};
     double *map = lab_numbers(w->lab, size);
     for (int k = 0; k < w->n; k++) {
-        for (int begin = 0; begin < w->T; begin += w->rows)
-            change_tokens(w, gpt, &w->window[k], begin, begin + w->rows < w->T ? begin + w->rows : w->T, map);
+        for (int begin = 0; begin < w->T; begin += w->copies)
+            change_tokens(w, gpt, &w->window[k], begin, begin + w->copies < w->T ? begin + w->copies : w->T, map);
         add_window(w, &w->window[k], map, &sum);
         if (k == 0) memcpy(sum.map, map, (size_t)size * sizeof *map);
     }
@@ -274,8 +274,8 @@ mg_status lab_packed_windows(mg_lab *lab, const mg_corpus *corpus, mg_gpt *packe
     int most = lab_asked(lab)->quick ? N_QUICK : N_WINDOWS;
     windows w = {.lab = lab, .T = config->block_size, .V = config->vocab_size, .end = end};
     if (w.T > MOST_POSITIONS) w.T = MOST_POSITIONS;
-    w.rows = MOST_LOGITS / w.V / w.T;
-    w.rows = w.rows < 1 ? 1 : w.rows > w.T ? w.T : w.rows;
+    w.copies = MOST_LOGITS / w.V / w.T;
+    w.copies = w.copies < 1 ? 1 : w.copies > w.T ? w.T : w.copies;
     draw_windows(&w, corpus, most);
     if (w.n == 0) {
         const char *why = lab_format(lab, "no validation window of %d tokens holds a border between two documents",
@@ -286,8 +286,8 @@ mg_status lab_packed_windows(mg_lab *lab, const mg_corpus *corpus, mg_gpt *packe
         return MG_OK;
     }
     w.labels = lab_token_labels(lab, corpus->tokenizer, w.window[0].ids, w.T);
-    w.before = lab_reals(lab, (ptrdiff_t)w.rows * w.T * w.V);
-    w.batch = lab_memory(lab, (size_t)(w.rows * w.T), sizeof *w.batch);
+    w.before = lab_reals(lab, (ptrdiff_t)w.copies * w.T * w.V);
+    w.batch = lab_memory(lab, (size_t)(w.copies * w.T), sizeof *w.batch);
     mg_status status = mg_tape_new(&w.tape, error);
     if (status) return status;
     mg_tape_record(w.tape, false);

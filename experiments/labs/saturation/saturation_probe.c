@@ -66,19 +66,19 @@ static void look_at_head(const saturation_probes *p, const mg_gpt_capture *captu
     ptrdiff_t T = p->T, C = c->n_embd, d_k = C / c->n_head;
     head_slice h = {C, d_k, head * d_k};
     double scale = c->no_scale ? 1 : 1 / sqrt((double)d_k);
-    const mg_real *rows = qkv->data + window * T * 3 * C;
+    const mg_real *of_window = qkv->data + window * T * 3 * C;
     const mg_real *map = capture->weights + ((layer * SATURATION_PROBE + window) * c->n_head + head) * T * T;
     for (ptrdiff_t i = 0; i < T; i++) {
-        ptrdiff_t row = window * T + i, visible = mg_visible(mg_lookahead(0), i, T).end;
+        ptrdiff_t token = window * T + i, visible = mg_visible(mg_lookahead(0), i, T).end;
         const mg_real *weights = map + i * T;
         if (visible > 1) {
             to->entropy += lab_entropy(visible, weights) / log((double)visible);
             to->saturated += largest_of(visible, weights) > 0.99;
             to->jacobian += lab_jacobian(visible, weights);
         }
-        score_gradient(&h, weights, heads->grad + row * C + h.begin, rows, visible, p->ds);
+        score_gradient(&h, weights, heads->grad + token * C + h.begin, of_window, visible, p->ds);
         for (ptrdiff_t j = 0; j < visible; j++) to->scores += p->ds[j] * p->ds[j];
-        to->error += query_error(&h, p->ds, visible, scale, rows, qkv->grad + row * 3 * C + h.begin, &to->size);
+        to->error += query_error(&h, p->ds, visible, scale, of_window, qkv->grad + token * 3 * C + h.begin, &to->size);
     }
 }
 

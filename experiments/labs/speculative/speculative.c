@@ -21,9 +21,9 @@ void speculative_predict(const speculative_models *m, mg_gpt *gpt, mg_tape *tape
                          double *p) {
     ptrdiff_t V = mg_gpt_get_config(gpt)->vocab_size;
     int *order = mg_tape_alloc(tape, (size_t)m->n_ids, sizeof *order, "the order of tokens");
-    const mg_real *row = mg_gpt_forward(gpt, tape, ids, 1, T, NULL)->data + (T - n) * V;
-    for (int i = 0; i < n; i++, row += V, p += m->n_ids)
-        mg_sampler_probabilities(&speculative_sampler, row, m->n_ids, p, order);
+    const mg_real *logits = mg_gpt_forward(gpt, tape, ids, 1, T, NULL)->data + (T - n) * V;
+    for (int i = 0; i < n; i++, logits += V, p += m->n_ids)
+        mg_sampler_probabilities(&speculative_sampler, logits, m->n_ids, p, order);
     mg_tape_reset(tape);
 }
 

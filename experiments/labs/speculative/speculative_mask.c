@@ -41,7 +41,7 @@ static void judge_both_ways(const speculative_models *m, mg_gpt *gpt, mg_tape *t
     double *p[N_WAYS];
     for (int way = 0; way < N_WAYS; way++) {
         p[way] = mg_alloc((size_t)m->n_ids * (GAMMA + 1), sizeof(double), "probabilities",
-                          NULL); /* one more row: after the last */
+                          NULL); /* one more: after the last */
         lab_need_memory(p[way], "probabilities");
     }
     speculative_predict(m, gpt, tape, ids, n + GAMMA, GAMMA + 1, p[ONE_PASS]);
