@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 const mg_settings lab_training_tables[] = {{mg_data_settings, 0},
@@ -53,6 +54,12 @@ void lab_training_settings(mg_lab *lab, const mg_run_options *run, const mg_corp
     lab_setting(lab, "training", "%s of %s, learning rate %g", mg_count(run->train.max_iters, "step").text,
                 mg_count((int64_t)run->train.batch_size * run->train.grad_accum, "window").text,
                 run->train.schedule.lr);
+}
+
+double lab_thread_seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 mg_tape *lab_inference_tape(void) {

@@ -63,6 +63,8 @@ bool lab_still_falling(int n, const double *loss);
  * honest position costs at best in a short window. */
 double lab_collapsed(double last, ptrdiff_t T);
 
+/* Seconds of this thread's own work: what else the machine does meanwhile does not count. */
+double lab_thread_seconds(void);
 /* A tape that records nothing. */
 mg_tape *lab_inference_tape(void);
 /* n zeros that live as long as the lab. */

@@ -1,13 +1,13 @@
 /* Lab cache, second part: what the n-th token costs.
  *
- * Counted: how many scores q·k were computed, by looking which places of a captured map were written. Measured: time,
- * the fastest of several repeats, since whatever else a machine does only adds to it. */
+ * Counted: how many scores q·k were computed, by looking which places of a captured map were written. Measured: the
+ * time of this thread's own work, the fastest of several repeats, since whatever else a machine does only adds to it. */
 #include "cache.h"
-#include "clock.h"
 #include "kv_cache.h"
 #include "lab_private.h"
 #include "operation.h"
 #include "parallel.h"
+#include "training.h"
 
 #include <math.h>
 #include <string.h>
@@ -67,9 +67,9 @@ static void time_token(const bench *s, int way, int n, int repeats, cost *c) {
     for (int i = 0; i < repeats; i++) {
         mg_profile profile = {0};
         mg_tape_profile(s->tape, &profile);
-        double begin = mg_seconds();
+        double begin = lab_thread_seconds();
         nth_token(s, way, n, NULL);
-        c->seconds[way] = fmin(c->seconds[way], mg_seconds() - begin);
+        c->seconds[way] = fmin(c->seconds[way], lab_thread_seconds() - begin);
         mg_tape_profile(s->tape, NULL);
         mg_tape_reset(s->tape);
         c->attention[way] = fmin(c->attention[way], attention_seconds(&profile));

@@ -5,7 +5,6 @@
 #include "speculative.h"
 
 #include <math.h>
-#include <time.h>
 
 /* ---- What is predicted: from texts that the target writes by itself ---- */
 
@@ -178,13 +177,6 @@ static void show_counts(mg_lab *lab, const share *s) {
 
 /* ---- Time ---- */
 
-/* Of this thread's own work: what else the machine does meanwhile does not count. */
-static double thread_seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 typedef struct times {
     double plain, draft, with[SPECULATIVE_GAMMAS]; /* seconds per token */
 } times;
@@ -207,10 +199,10 @@ static mg_status time_texts(mg_lab *lab, const share *s, mg_generator *small, in
         for (int way = DRAFT; way < SPECULATIVE_GAMMAS; way++) {
             double least = INFINITY;
             for (int repeat = 0; repeat < REPEATS; repeat++) {
-                double begin = thread_seconds();
+                double begin = lab_thread_seconds();
                 mg_status status = write_text(lab, s, small, way, text, ids, error);
                 if (status) return status;
-                least = fmin(least, thread_seconds() - begin);
+                least = fmin(least, lab_thread_seconds() - begin);
             }
             *(way == DRAFT ? &t->draft : way == PLAIN ? &t->plain : &t->with[way]) += least / (TIMED_TEXTS * s->length);
         }
@@ -269,9 +261,9 @@ static mg_status time_passes(mg_lab *lab, mg_gpt *gpt, int repeats, double secon
         for (int n = 1; n <= LONGEST_PASS; n++) {
             mg_kv_cache_clear(cache);
             mg_gpt_forward(gpt, tape, ids, 1, PAST, &(mg_gpt_pass){.cache = &cache, .cache_only = true});
-            double begin = thread_seconds();
+            double begin = lab_thread_seconds();
             mg_gpt_forward(gpt, tape, ids, 1, n, &(mg_gpt_pass){.cache = &cache});
-            seconds[n - 1] = fmin(seconds[n - 1], thread_seconds() - begin);
+            seconds[n - 1] = fmin(seconds[n - 1], lab_thread_seconds() - begin);
             mg_tape_reset(tape);
         }
         status = lab_interrupted(lab, error);
