@@ -144,8 +144,12 @@ static void check_run(mg_lab *lab, const mg_corpus *corpus, const mg_run_options
     const char *name = lab_format(lab, "ε = %s: ε read from the loss", r->name);
     double found = estimate(h, r->loss);
     bool low = found < r->probability - TOLERANCE;
-    if (low && lab_still_falling((int)run->train.max_iters, r->curve))
-        lab_undecided(lab, name, found, "", "the loss was still falling when training ended: give more --max-iters");
+    /* Before a model finds its labels its loss may stand still for hundreds of steps. */
+    bool searches = low && found < r->probability / 4;
+    if (searches || (low && lab_still_falling((int)run->train.max_iters, r->curve)))
+        lab_undecided(lab, name, found, "", "%s: give more --max-iters",
+                      searches ? "the model has hardly begun to read its labels"
+                               : "the loss was still falling when training ended");
     else
         lab_check_near(lab, name, found, r->probability, TOLERANCE, "");
     if (corpus->grammar)
