@@ -165,21 +165,21 @@ static mg_status evaluate(mg_lab *lab, const task *t, model models[N_MODELS], in
     batch b = new_batch(lab, t, EVALUATED);
     double *p = lab_numbers(lab, t->hidden_id), *loss[N_MODELS], *gap[N_MODELS];
     double *count = lab_numbers(lab, t->T);
-    mg_real *rows = lab_reals(lab, (ptrdiff_t)EVALUATED * t->T);
+    mg_real *token_loss = lab_reals(lab, (ptrdiff_t)EVALUATED * t->T);
     for (int i = 0; i < N_MODELS; i++) loss[i] = lab_numbers(lab, n), gap[i] = lab_numbers(lab, n);
     mg_tape *tape = lab_inference_tape();
     mg_status status = MG_OK;
     for (int k = 0; k < n_batches && !status; k++) {
         fill(t, MG_VALIDATION, (mg_rng){t->options->seed, MG_STREAM_EVAL, 0}, (ptrdiff_t)k * EVALUATED, 1, &b);
-        for (int row = 0; row < EVALUATED; row++) count[b.at[row]]++;
+        for (int w = 0; w < EVALUATED; w++) count[b.at[w]]++;
         for (int i = 0; i < N_MODELS; i++) {
-            mg_gpt_loss(models[i].gpt, tape, input(&models[i], &b), b.targets, EVALUATED, t->T, NULL, rows);
+            mg_gpt_loss(models[i].gpt, tape, input(&models[i], &b), b.targets, EVALUATED, t->T, NULL, token_loss);
             mg_tape_reset(tape);
-            for (int row = 0; row < EVALUATED; row++) {
-                int at = b.at[row], place = k * EVALUATED + row;
-                loss[i][place] = (double)rows[(ptrdiff_t)row * t->T + at];
+            for (int w = 0; w < EVALUATED; w++) {
+                int at = b.at[w], place = k * EVALUATED + w;
+                loss[i][place] = (double)token_loss[(ptrdiff_t)w * t->T + at];
                 models[i].position_loss[at] += loss[i][place];
-                if (g) gap[i][place] = loss[i][place] - best_loss(g, b.shown + row * t->T, t->T, at, i != LEFT, p);
+                if (g) gap[i][place] = loss[i][place] - best_loss(g, b.shown + w * t->T, t->T, at, i != LEFT, p);
             }
         }
         status = lab_interrupted(lab, error);
@@ -368,7 +368,7 @@ static void check_other_side(mg_lab *lab, model models[N_MODELS], const truth *x
         lab_undecided(lab, name, models[BOTH].measured.mean, "nats",
                       "in this source the tokens after a gap say little about it "
                       "that those before do not: %.3f nats",
-                      worth);
+                      lab_larger(0, worth));
     else
         check_below(lab, &models[BOTH], steps, name, models[BOTH].measured.mean, left - WORTH / 2);
 }
