@@ -108,7 +108,7 @@ void lab_head_check_ruler(mg_lab *lab) {
         after[i * T + (i >= 3 ? i % 3 + 1 : i)] = 1; /* what followed the first copy */
     }
     lab_head_numbers n = lab_head_measure(T, previous, ids);
-    lab_check_zero(lab, "head of one key a query: entropy", n.entropy, "nats");
+    lab_check_zero(lab, "head of one key per query: entropy", n.entropy, "nats");
     lab_check_same_text(lab, "head of the token before is called",
                         lab_head_names[lab_head_name_of(&n, uniform.entropy)], "previous-token");
     n = lab_head_measure(T, next, ids);
