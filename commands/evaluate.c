@@ -2,16 +2,19 @@
 #include "checkpoint.h"
 #include "commands.h"
 #include "csv_table.h"
+#include "data_files.h"
 #include "evaluation.h"
 #include "flags.h"
 #include "options.h"
 #include "parallel.h"
 #include "printable.h"
 #include "repetition.h"
+#include "run_json.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MAX_CHECKPOINTS = 100 };
 
@@ -93,6 +96,7 @@ static const mg_command_line line = {
     .min_arguments = 1,
     .max_arguments = MAX_CHECKPOINTS,
     .doc = "The loss of checkpoints on data, beside the floor where the source is known.\v"
+           "Without --data, a run is evaluated on what it was trained on, as its run.json says.\n\n"
            "The first table has one row per checkpoint and mask: training mask by evaluation mask, with --mask both. A "
            "single row is followed by the loss at each position.",
 };
@@ -198,6 +202,51 @@ static mg_status say_repetition(const mg_corpus *corpus, mg_error *error) {
     return status;
 }
 
+/* ---- The data of a run ---- */
+
+/* The run.json beside a checkpoint: in the folder that was asked for, or in that of the file. */
+static void run_json_of(const char *asked, const char *checkpoint, char *path, size_t size) {
+    const char *slash = strrchr(checkpoint, '/');
+    if (strcmp(asked, checkpoint) != 0)
+        snprintf(path, size, "%s/run.json", asked);
+    else
+        snprintf(path, size, "%.*srun.json", slash ? (int)(slash + 1 - checkpoint) : 0, checkpoint);
+}
+
+/* What the run was trained on, as its run.json says. */
+static mg_status find_data(const char *asked, const char *checkpoint, mg_data_options *data, mg_run_json **json,
+                           mg_error *error) {
+    char path[4200];
+    mg_run_options stored;
+    run_json_of(asked, checkpoint, path, sizeof path);
+    if (access(path, F_OK) != 0)
+        return mg_error_set(error, MG_ERR_INPUT,
+                            "--data FILE is missing, and there is no run.json beside %s to say what it was trained on",
+                            asked);
+    mg_status status = mg_run_json_read(json, path, &stored, error);
+    if (status != MG_OK) return status;
+    if (mg_data_is_stream(stored.data.path))
+        return mg_error_set(error, MG_ERR_INPUT, "the data of the run in %s came from standard input: give --data FILE",
+                            asked);
+    *data = stored.data;
+    return MG_OK;
+}
+
+static mg_status load_data(mg_corpus **corpus, const char *asked, const mg_data_options *data, const mg_run_json *json,
+                           mg_error *error) {
+    mg_error reason;
+    mg_status status = mg_corpus_load(corpus, data, &reason);
+    if (status != MG_OK)
+        return mg_error_set(error, status, "%s%s", reason.message,
+                            json && status == MG_ERR_IO ? ": give --data FILE, where the data of the run is now" : "");
+    if (!json || mg_run_json_data_hash(json) == (*corpus)->hash) return MG_OK;
+    return mg_error_set(
+        error, MG_ERR_INPUT,
+        "the data %s is not what the run in %s was trained on: its content has changed; --data evaluates "
+        "on other data",
+        (*corpus)->name, asked);
+}
+
 static mg_status evaluate_file(const char *asked, const mg_data_options *data_options, const evaluate_options *o,
                                bool first, bool only, mg_error *error) {
     char path[4096];
@@ -206,11 +255,13 @@ static mg_status evaluate_file(const char *asked, const mg_data_options *data_op
     mg_status status = mg_checkpoint_load(&checkpoint, path, false, error);
     if (status != MG_OK) return status;
     mg_data_options data = *data_options;
-    data.tokenizer = checkpoint.tokenizer;
+    mg_run_json *json = NULL;
     mg_corpus *corpus = NULL;
     if (!checkpoint.tokenizer)
         status = mg_error_set(error, MG_ERR_INPUT, "%s has no tokenizer: it cannot read a text", path);
-    if (status == MG_OK) status = mg_corpus_load(&corpus, &data, error);
+    if (status == MG_OK && !data.path) status = find_data(asked, path, &data, &json, error);
+    data.tokenizer = checkpoint.tokenizer;
+    if (status == MG_OK) status = load_data(&corpus, asked, &data, json, error);
     if (status == MG_OK && corpus->warning[0]) mg_say("evaluate", "%s", mg_shown(corpus->warning).text);
     if (status == MG_OK && o->split != 0) status = say_repetition(corpus, error);
     if (status == MG_OK)
@@ -222,6 +273,7 @@ static mg_status evaluate_file(const char *asked, const mg_data_options *data_op
         status = evaluate_masks(&checkpoint, corpus, &own, asked, only, error);
     }
     mg_corpus_free(corpus);
+    mg_run_json_free(json);
     mg_checkpoint_free(&checkpoint);
     return status;
 }
@@ -231,8 +283,11 @@ static int run_command(int argc, char **argv) {
     evaluate_options options = {.split = 1, .eval_iters = 0, .batch_size = 16, .seed = (int64_t)run.train.seed};
     const mg_flag_table tables[] = {{mg_data_settings, &run}, {flags, &options}, {NULL, NULL}};
     const char *checkpoints[MAX_CHECKPOINTS];
-    int n = mg_flags_parse(&line, tables, argc, argv, checkpoints, NULL);
-    if (!run.data.path) mg_usage_error(&line, "--data FILE is missing");
+    mg_given given;
+    int n = mg_flags_parse(&line, tables, argc, argv, checkpoints, &given);
+    if (!run.data.path)
+        mg_warn_idle(&line, &given, "tokens column delimiter encoding special merges validation grammar-size",
+                     "without --data, the run's own data is read as it was for training");
     mg_set_threads(options.threads);
     run.data.seed = (uint64_t)options.seed;
 

@@ -323,6 +323,7 @@ int mg_flags_parse(const mg_command_line *line, const mg_flag_table *tables, int
     p->line = line;
     p->tables = tables;
     p->arguments = arguments;
+    if (line->continues) p->given = *given;
     add_tables(p, tables);
     spell_with_hyphens(tables, argc, argv);
     refuse_unprintable_options(line, tables, argc, argv);
@@ -354,6 +355,14 @@ void mg_flag_tables_add(mg_flag_table *list, const mg_settings *tables, void *va
         list[n] = (mg_flag_table){tables->rows, (char *)values + tables->base};
     }
     list[n] = (mg_flag_table){NULL, NULL};
+}
+
+void mg_given_add_before(mg_given *given, const mg_given *before) {
+    mg_given all = {0};
+    for (int i = 0; i < before->n; i++)
+        if (find_given(given, before->flag[i].flag) < 0) all.flag[all.n++] = before->flag[i];
+    for (int i = 0; i < given->n; i++) all.flag[all.n++] = given->flag[i];
+    *given = all;
 }
 
 static bool holds(const mg_setting *rows, const mg_setting *row) {
@@ -398,7 +407,7 @@ void mg_usage_error(const mg_command_line *line, const char *format, ...) {
     va_start(arguments, format);
     mg_error_vset(&error, MG_ERR_INPUT, format, arguments);
     va_end(arguments);
-    mg_say(line->name, "%s", error.message);
+    mg_say(line->name, "%s%s%s", line->where ? line->where : "", line->where ? ": " : "", error.message);
     fprintf(stderr, "Try `maskgrad %s --help'.\n", line->name);
     exit(mg_exit_status(MG_ERR_INPUT));
 }

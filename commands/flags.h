@@ -21,7 +21,9 @@ typedef struct mg_command_line {
     const char *name;      /* "train" */
     const char *arguments; /* "CHECKPOINT", as --help shows them; NULL: there are none */
     int min_arguments, max_arguments;
-    const char *doc; /* what the command does, for --help */
+    const char *doc;   /* what the command does, for --help */
+    const char *where; /* the flags are from there, which usage errors say; NULL: from the command line */
+    bool continues;    /* *given holds flags that are parsed already; others are added */
 } mg_command_line;
 
 /* Which flags a command line gives, in its order: to be applied again over other defaults, and named in messages. */
@@ -38,6 +40,8 @@ typedef struct mg_given {
  * flag, the value and what is right). */
 int mg_flags_parse(const mg_command_line *line, const mg_flag_table *tables, int argc, char **argv,
                    const char **arguments, mg_given *given);
+/* Flags that override others: `given` becomes those of `before` and, after them, its own. */
+void mg_given_add_before(mg_given *given, const mg_given *before);
 /* Apply the same flags to other values: those of `tables`, which are the tables of the command line or some of them. */
 void mg_given_apply(const mg_given *given, const mg_flag_table *tables);
 /* The flag that was given for a row's value: the row's own, or another row of its table that sets the same member, as

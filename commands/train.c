@@ -1,10 +1,14 @@
 /* The command `train`: what is asked, the folder, the data, and where the run starts from. */
 #include "commands.h"
+#include "config_file.h"
 #include "data_files.h"
+#include "file_limits.h"
 #include "flags.h"
+#include "heap.h"
 #include "interrupt.h"
 #include "printable.h"
 #include "progress.h"
+#include "read_text.h"
 #include "run.h"
 #include "say.h"
 #include "threads.h"
@@ -14,6 +18,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const mg_command_line line = {
@@ -33,6 +38,8 @@ typedef struct start {
     mg_run_json *stored;   /* the resumed run's settings */
     mg_checkpoint weights; /* of the resumed run, or of --init-from FILE */
     bool has_weights;
+    mg_run_json *repeated; /* the run whose settings --config takes; NULL: none */
+    char *config;          /* the text of a file of flags, to which the settings point */
 } start;
 
 static void flag_tables(mg_flag_table *tables, mg_run_options *options) {
@@ -45,6 +52,61 @@ static void apply(const mg_given *given, mg_run_options *options) {
     mg_flag_table tables[MG_MAX_FLAG_TABLES];
     flag_tables(tables, options);
     mg_given_apply(given, tables);
+}
+
+/* ---- --config ---- */
+
+/* All settings of another run, but neither its folder nor its name. */
+static mg_status repeat_run(mg_run *run, start *from, const char *path, mg_error *error) {
+    if (strcmp(run->options.init_from, "scratch") != 0 || run->options.auto_resume)
+        mg_usage_error(&line,
+                       "--config %s takes the settings of a run, and --resume and --init-from have their own: give "
+                       "one",
+                       path);
+    mg_run_options now = run->options;
+    mg_status status = mg_run_json_read(&from->repeated, path, &run->options, error);
+    if (status != MG_OK) return status;
+    run->options.config = now.config;
+    run->options.out_dir = now.out_dir;
+    run->options.force = now.force;
+    run->options.name = NULL;
+    run->options.init_from = "scratch";
+    return MG_OK;
+}
+
+/* What the file says comes before what the command line says. */
+static mg_status take_config(mg_run *run, start *from, mg_given *given, mg_error *error) {
+    char path[4096];
+    struct stat about;
+    size_t length;
+    const char *asked = run->options.config;
+    if (!asked) return MG_OK;
+    bool is_folder = stat(asked, &about) == 0 && S_ISDIR(about.st_mode);
+    snprintf(path, sizeof path, "%s%s", asked, is_folder ? "/run.json" : "");
+    mg_status status = mg_read_text(path, MG_MOST_CONFIG, &from->config, &length, error);
+    if (status != MG_OK) return status;
+    mg_given in_file = {0};
+    if (from->config[strspn(from->config, " \t\r\n")] == '{') {
+        status = repeat_run(run, from, path, error);
+        if (status == MG_OK) apply(given, &run->options);
+        return status;
+    }
+    mg_flag_table tables[MG_MAX_FLAG_TABLES];
+    mg_run_options options = mg_run_defaults();
+    flag_tables(tables, &options);
+    mg_config_read(&line, path, from->config, tables, &in_file);
+    if (options.config) mg_usage_error(&line, "%s: a file of flags cannot name another one", path);
+    mg_given_add_before(given, &in_file);
+    apply(given, &options);
+    run->options = options;
+    return MG_OK;
+}
+
+/* Repeated with other data, a run is another run. */
+static void say_other_data(const mg_run *run, const start *from) {
+    if (from->repeated && mg_run_json_data_hash(from->repeated) != run->corpus->hash)
+        mg_say("train", "the data is not that of the run in %s: its content has changed, or how it is read",
+               mg_shown(run->options.config).text);
 }
 
 static mg_status name_folder(mg_run *run, const mg_run_options *asked, mg_error *error) {
@@ -263,6 +325,7 @@ static mg_status prepare(mg_run *run, start *from, const mg_given *given, mg_err
     }
     status = load_data(run, from, &data, error);
     if (status != MG_OK) return status;
+    say_other_data(run, from);
     status = mg_trainer_new(&run->trainer, &run->options.train, run->corpus, error);
     if (status != MG_OK) return status;
     if (from->resume) return resume_trainer(run, from, error);
@@ -308,7 +371,8 @@ static int run_command(int argc, char **argv) {
 
     start from = {0};
     bool stopped = false;
-    mg_status status = prepare(&run, &from, &given, &error);
+    mg_status status = take_config(&run, &from, &given, &error);
+    if (status == MG_OK) status = prepare(&run, &from, &given, &error);
     if (from.finished) mg_say("train", "the run in %s is finished", mg_shown(run.dir.path).text);
     if (status != MG_OK && run.dir.lock >= 0) mg_run_dir_unmake(&run.dir);
     bool held = status != MG_OK && run.options.auto_resume && run.dir.held;
@@ -321,6 +385,8 @@ static int run_command(int argc, char **argv) {
                mg_shown(run.dir.checkpoint).text, mg_shown(run.dir.path).text);
     mg_run_free(&run);
     mg_run_json_free(from.stored);
+    mg_run_json_free(from.repeated);
+    mg_free(from.config);
     int exit_status = mg_command_end(&line, status, &error);
     return held ? 3 : status == MG_OK && stopped ? 130 : exit_status;
 }

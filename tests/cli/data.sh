@@ -36,6 +36,16 @@ echo "o gato viu" >>b.txt
 refused 2 'is not what the run in two was started with' --resume --out-dir two --max-iters 8
 refused 1 'give --data FILE' --resume --out-dir folder --max-iters 8 --data nowhere
 
+# evaluate finds them too, from the folder and from the file, and refuses what has changed.
+cmp <("$maskgrad" evaluate folder --eval-iters 2 2>/dev/null) <("$maskgrad" evaluate folder --data texts --eval-iters 2 2>/dev/null) ||
+    fail "evaluate without --data"
+"$maskgrad" evaluate folder/checkpoint.h5 --eval-iters 2 >out 2>err || fail "evaluate a file: $(cat err)"
+"$maskgrad" evaluate two --eval-iters 2 >out 2>err && fail "changed data was evaluated"
+says 'the data a.txt and 1 more is not what the run in two was trained on'
+cp folder/checkpoint.h5 alone.h5
+"$maskgrad" evaluate alone.h5 >out 2>err && fail "no data"
+says 'there is no run.json beside alone.h5'
+
 # Standard input is data, and has to be given again.
 train --data - --max-iters 4 --out-dir piped <a.txt || fail "standard input: $(cat err)"
 refused 2 'came from standard input: give --data FILE' --resume --out-dir piped --max-iters 6

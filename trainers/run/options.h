@@ -19,6 +19,7 @@ typedef struct mg_run_options {
     int threads;           /* 0: one per processor */
     const char *name;      /* of the run; NULL: made from the data and the mask */
     const char *out_dir;   /* NULL: runs/<name> */
+    const char *config;    /* a file with flags, or the run.json of another run; NULL: none */
     const char *init_from; /* "scratch", "resume" or a checkpoint */
     bool force;            /* replace a run that is already there */
     bool auto_resume;      /* continue the run that is already there; without one, begin it */
