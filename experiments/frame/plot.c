@@ -159,7 +159,8 @@ static void plot_legend(FILE *pipe, const lab_figure *figure, const frame *f) {
         if (!has_entry(figure, k)) continue;
         legend_place at = place_in_legend(figure, k, f->longest);
         double x = at.x, y = 20 + at.line * LINE;
-        unsigned rgb = lab_rgb(s->color);
+        /* gnuplot's SVG draws arrows of one color with the dashes of the first: floors differ by a shade unseen. */
+        unsigned rgb = lab_rgb(s->color) + (s->color == LAB_FLOOR ? (unsigned)lab_floor_index(figure, k) : 0);
         double middle = across_screen(x + SAMPLE / 2.0), up = up_screen(f, y);
         if (s->shape == LAB_SHAPE_BARS)
             fprintf(pipe,

@@ -10,6 +10,8 @@ lab() { # OUT and more flags
 lab run || fail "status $?: $(tail -1 err.txt) $(grep -A3 FAIL out.txt) $(grep undecided run/summary.csv)"
 all_pass run
 for name in loss position reach losses; do [ -s run/$name.csv ] || fail "$name.csv is missing"; done
+dashes=$(grep -o "stroke-dasharray='[^']*'" run/loss.svg | sort -u | wc -l)
+[ "$dashes" -ge 4 ] || fail "two floors and their legends have $dashes kinds of dashes"
 
 turns() { # PLACE CHECK
     MASKGRAD_BREAK=hidden.$1 lab broken --max-iters 800
