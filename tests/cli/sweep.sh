@@ -35,6 +35,7 @@ refuses "--mask and --lookahead set the same thing" --set mask=none --zip lookah
 refuses "lr=1e-3 and lr=0.001 are the same run" --set lr=1e-3,0.001
 refuses "--n-head is swept, and --n-head after --" --set n-head=1,2
 refuses "--out-dir is the sweep's own" --set out-dir=a,b
+refuses "--config has no place in a sweep" --set config=a,b
 refuses "--seeds takes whole numbers and ranges" --seeds 3..1
 refuses "more than 100000 runs" --seeds 1..1000000000
 refuses "more than 100000 runs" --set lr=1,2,3,4,5,6,7,8,9,10 --seeds 1..1000 --set beta1=0,.1,.2,.3,.4,.5,.6,.7,.8,.9 \

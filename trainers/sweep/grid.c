@@ -46,6 +46,9 @@ mg_status mg_sweep_find(const char *name, size_t length, mg_sweep_choice *choice
     if (!choice->setting)
         return mg_error_set(error, MG_ERR_INPUT, "'%.*s' is not a flag of train: `maskgrad train --help` lists them",
                             (int)(length < 64 ? length : 64), name);
+    if (strcmp(choice->setting->name, "config") == 0)
+        return mg_error_set(error, MG_ERR_INPUT,
+                            "--config has no place in a sweep: give the flags that it holds, after the --");
     if (is_its_own(choice->setting))
         return mg_error_set(error, MG_ERR_INPUT,
                             "--%s is the sweep's own: it names the run folders, in its --out-dir before the --, and "
