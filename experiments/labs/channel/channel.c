@@ -144,12 +144,13 @@ static void check_run(mg_lab *lab, const mg_corpus *corpus, const mg_run_options
     const char *name = lab_format(lab, "ε = %s: ε read from the loss", r->name);
     double found = estimate(h, r->loss);
     bool low = found < r->probability - TOLERANCE;
+    bool falls = low && lab_still_falling((int)run->train.max_iters, r->curve);
     /* Before a model finds its labels its loss may stand still for hundreds of steps. */
-    bool searches = low && found < r->probability / 4;
-    if (searches || (low && lab_still_falling((int)run->train.max_iters, r->curve)))
+    bool searches = low && r->probability > 0 && found < r->probability / 4;
+    if (falls || searches)
         lab_undecided(lab, name, found, "", "%s: give more --max-iters",
-                      searches ? "the model has hardly begun to read its labels"
-                               : "the loss was still falling when training ended");
+                      falls ? "the loss was still falling when training ended"
+                            : "the model has hardly begun to read its labels");
     else
         lab_check_near(lab, name, found, r->probability, TOLERANCE, "");
     if (corpus->grammar)
