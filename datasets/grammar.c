@@ -4,7 +4,6 @@
 #include "file_limits.h"
 #include "heap.h"
 #include "quote.h"
-#include "read_text.h"
 #include "stationary.h"
 #include "tokenizer_internal.h"
 #include "utf8.h"
@@ -256,17 +255,6 @@ mg_status mg_grammar_parse(mg_grammar **grammar, const char *csv, size_t length,
     return status;
 }
 
-mg_status mg_grammar_load(mg_grammar **grammar, const char *path, mg_error *error) {
-    *grammar = NULL;
-    char *text;
-    size_t length;
-    mg_status status = mg_read_text(path, MG_MOST_TEXT, &text, &length, error);
-    if (status != MG_OK) return status;
-    status = mg_grammar_parse(grammar, text, length, path, error);
-    mg_free(text);
-    return status;
-}
-
 void mg_grammar_free(mg_grammar *g) {
     if (!g) return;
     mg_csv_free(g->table);
@@ -279,10 +267,6 @@ void mg_grammar_free(mg_grammar *g) {
     mg_free(g->closes);
     mg_free(g->stationary);
     mg_free(g);
-}
-
-int mg_grammar_states(const mg_grammar *g) {
-    return g->states.n;
 }
 
 int mg_grammar_words(const mg_grammar *g) {

@@ -14,10 +14,8 @@ typedef struct mg_grammar mg_grammar;
 /* The start is the state of the first row. Errors name the row or the state: a missing column, a weight that is not a
  * positive number, a state that no row defines, a state that cannot return to the start or be reached from it, an
  * invalid or empty word, a word with white space. */
-mg_status mg_grammar_load(mg_grammar **grammar, const char *path, mg_error *error);
 mg_status mg_grammar_parse(mg_grammar **grammar, const char *csv, size_t length, const char *name, mg_error *error);
 void mg_grammar_free(mg_grammar *grammar);
-int mg_grammar_states(const mg_grammar *grammar);
 int mg_grammar_words(const mg_grammar *grammar);
 const char *mg_grammar_word(const mg_grammar *grammar, int id); /* words are numbered in order of appearance */
 /* The fewest words from the start to its next visit, at least 1. */

@@ -163,13 +163,6 @@ bool lab_check_same_text(mg_lab *lab, const char *name, const char *observed, co
     return keep(lab, name, excerpt(lab, expected, from), excerpt(lab, observed, from), passed ? LAB_PASS : LAB_FAIL);
 }
 
-bool lab_check_other_text(mg_lab *lab, const char *name, const char *observed, const char *unexpected) {
-    bool passed = observed && unexpected && strcmp(observed, unexpected) != 0;
-    size_t from = common_length(observed, unexpected);
-    const char *expected = lab_format(lab, "not %s", excerpt(lab, unexpected, passed ? from : 0));
-    return keep(lab, name, expected, excerpt(lab, observed, passed ? from : 0), passed ? LAB_PASS : LAB_FAIL);
-}
-
 /* ---- Undecided, and all together ---- */
 
 void lab_undecided(mg_lab *lab, const char *name, double observed, const char *unit, const char *format, ...) {

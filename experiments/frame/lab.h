@@ -115,7 +115,6 @@ bool lab_check_between(mg_lab *lab, const char *name, double observed, double lo
 bool lab_check_count(mg_lab *lab, const char *name, long observed, long expected, const char *unit);
 /* Texts are compared byte by byte; long ones are shown by their beginning. NULL is a text that was not produced. */
 bool lab_check_same_text(mg_lab *lab, const char *name, const char *observed, const char *expected);
-bool lab_check_other_text(mg_lab *lab, const char *name, const char *observed, const char *unexpected);
 /* A check that this data or this model cannot decide, whatever was observed: the text says why. */
 void lab_undecided(mg_lab *lab, const char *name, double observed, const char *unit, const char *format, ...)
     MG_PRINTF(5, 6);

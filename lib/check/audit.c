@@ -183,12 +183,6 @@ static int64_t planned_tokens(const audit *a) {
     return many > one ? many : one;
 }
 
-long mg_audit_plan(const mg_audit_model *model, const mg_audit_options *options) {
-    audit a = {.model = model};
-    fill_defaults(&a, options);
-    return planned_calls(&a);
-}
-
 /* ---- Running ---- */
 
 static mg_status set_up(audit *a, const mg_audit_options *options) {

@@ -135,8 +135,6 @@ MG_API void mg_audit_free(mg_audit *result);
 MG_API const char *mg_audit_probe_name(mg_audit_probe probe); /* "mask" */
 
 /* ---- Not installed: between maskgrad's own files ---- */
-/* The most calls that an audit can take. */
-long mg_audit_plan(const mg_audit_model *model, const mg_audit_options *options);
 /* FAIL if any probe failed, else INCONCLUSIVE if any is, else PASS. */
 mg_audit_verdict mg_audit_overall(const mg_audit *result);
 /* The first probe that did not pass; MG_AUDIT_N_PROBES if all that was offered did. */

@@ -108,10 +108,6 @@ void mg_arena_rewind(mg_arena *arena, mg_arena_mark mark) {
     arena->used = mark.used;
 }
 
-size_t mg_arena_used(const mg_arena *arena) {
-    return arena->used;
-}
-
 size_t mg_arena_peak(const mg_arena *arena) {
     return arena->peak;
 }

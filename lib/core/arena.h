@@ -26,7 +26,6 @@ void mg_arena_reset(mg_arena *arena);
 /* Give back what was taken since mg_arena_here, and only that. */
 mg_arena_mark mg_arena_here(const mg_arena *arena);
 void mg_arena_rewind(mg_arena *arena, mg_arena_mark mark);
-size_t mg_arena_used(const mg_arena *arena); /* bytes given out since the last reset */
-size_t mg_arena_peak(const mg_arena *arena); /* the largest mg_arena_used so far */
+size_t mg_arena_peak(const mg_arena *arena); /* the most bytes in use between two resets so far */
 
 #endif

@@ -35,9 +35,9 @@ char *mg_strndup(const char *text, size_t length, mg_error *error);
 void mg_heap_fills_slowly(void *block, size_t bytes);
 /* Return freed memory to the system, for instance after reading a large file. */
 void mg_heap_trim(void);
-/* How many requests have been made since the program started. */
+/* For tests: how many requests have been made since the program started, … */
 size_t mg_allocation_count(void);
-/* NULL restores the system's own. Only change it while nothing allocated through another one is alive. */
+/* … and another allocator; NULL: the system's own. Only change it while nothing allocated through another is alive. */
 void mg_set_allocator(const mg_allocator *allocator);
 
 #endif

@@ -5,7 +5,7 @@
 #include "attention.h"
 #include "operation.h"
 
-/* mg_attention; of its options, only n_head, mask, sequence and scale. */
+/* For tests and readers: mg_attention; of its options, only n_head, mask, sequence and scale. */
 mg_tensor *mg_attention_readable(mg_tape *tape, mg_tensor *qkv, const mg_attention_options *options);
 
 #endif

@@ -190,7 +190,6 @@ static mg_audit audit_toy(toy *m, const mg_audit_options *options) {
     mg_error error;
     if (mg_audit_run(&audit, &model, options, &error)) fail_msg("%s: %s", m->name, error.message);
     assert_true(audit.calls <= audit.planned && audit.asked <= audit.planned_tokens);
-    assert_int_equal(audit.planned, mg_audit_plan(&model, options));
     free(m->fed);
     m->fed = NULL;
     m->n_fed = 0;

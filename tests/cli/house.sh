@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The house rules of CONTRIBUTING.md, proven: an upward include does not compile, third-party headers are where its table
-# says, no include climbs out of its folder, none is circular, and the library keeps to itself.
+# says, no include climbs out of its folder, none is circular, the library keeps to itself, and all functions have users.
 set -euo pipefail
 build=$(dirname "$1")
 source=$2
@@ -113,6 +113,9 @@ readelf -sW "$library" 2>/dev/null | awk '$5 == "GLOBAL" && $6 == "DEFAULT" && $
 strangers=$(comm -13 "$work/public" "$work/exported")
 [ -s "$work/exported" ] || complain "no exported symbols were found in $library"
 [ -z "$strangers" ] || complain "exported, but in no installed header: $strangers"
+
+# What has no user outside the tests goes.
+bash tests/tools/unused.sh "$build" . >"$work/unused" || complain "nothing but tests uses these: $(cat "$work/unused")"
 
 [ "$wrong" -eq 0 ] && echo "$checked pairs of rooms, and ten third-party headers, are in order"
 exit "$wrong"

@@ -68,7 +68,6 @@ static void arena_aligns_reuses_and_counts(void **state) {
             if (i == 0 && round > 1) assert_ptr_equal(block, first);
         }
         mg_arena_reset(arena);
-        assert_int_equal(mg_arena_used(arena), 0);
         if (round == 0) requests = mg_allocation_count();
         assert_int_equal(mg_allocation_count(), requests); /* later rounds allocate nothing */
     }
@@ -185,12 +184,14 @@ static void a_rewound_arena_keeps_what_came_before(void **state) {
         unsigned char *kept = mg_arena_alloc(arena, 1000, 1, "kept");
         memset(kept, 7, 1000);
         mg_arena_mark mark = mg_arena_here(arena);
-        size_t used = mg_arena_used(arena);
+        void *part = NULL;
         for (int i = 0; i < 3; i++) {
-            memset(mg_arena_alloc(arena, 1 << 19, 1, "a part"), i, 1 << 19);
+            void *block = mg_arena_alloc(arena, 1 << 19, 1, "a part");
+            if (i == 0) part = block;
+            if (round > 0) assert_ptr_equal(block, part);
+            memset(block, i, 1 << 19);
             memset(mg_arena_alloc(arena, 1 << 19, 1, "another"), i, 1 << 19);
             mg_arena_rewind(arena, mark);
-            assert_int_equal(mg_arena_used(arena), used);
         }
         for (int i = 0; i < 1000; i++) assert_int_equal(kept[i], 7);
         size_t requests = mg_allocation_count();

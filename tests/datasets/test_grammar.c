@@ -1,6 +1,8 @@
 /* The numbers of the two shipped grammars are those of tests/reference/grammar_numbers.py. */
-#include "grammar.h"
+#include "file_limits.h"
+#include "grammar_internal.h"
 #include "heap.h"
+#include "read_text.h"
 
 #include "check.h"
 
@@ -20,7 +22,11 @@ static mg_grammar *shipped(const char *name) {
     char path[512];
     mg_grammar *g;
     snprintf(path, sizeof path, "%s/datasets/data/%s", MASKGRAD_SOURCE_DIR, name);
-    assert_int_equal(mg_grammar_load(&g, path, &error), MG_OK);
+    char *csv;
+    size_t length;
+    assert_int_equal(mg_read_text(path, MG_MOST_TEXT, &csv, &length, &error), MG_OK);
+    assert_int_equal(mg_grammar_parse(&g, csv, length, path, &error), MG_OK);
+    mg_free(csv);
     return g;
 }
 
@@ -128,7 +134,7 @@ static void assert_numbers(const char *name, int states, int words, double rate,
     mg_grammar *g = shipped(name);
     double floor[T], standard_error, sum = 0;
     bool is_exact;
-    assert_int_equal(mg_grammar_states(g), states);
+    assert_int_equal(g->states.n, states);
     assert_int_equal(mg_grammar_words(g), words);
     assert_close(rate_of(g, &is_exact), rate, 1e-11);
     assert_true(is_exact);
@@ -304,15 +310,12 @@ static void grammars_that_are_none_are_refused(void **state) {
         assert_says(error.message, cases[i][1]);
         assert_null(g);
     }
-    mg_grammar *g;
-    assert_int_equal(mg_grammar_load(&g, "/no/such.csv", &error), MG_ERR_IO);
-    assert_says(error.message, "/no/such.csv");
 }
 
 static void columns_may_stand_in_any_order(void **state) {
     (void)state;
     mg_grammar *g = parse("\xEF\xBB\xBF\"weight\", next, word, state\n2, B, um, A\n1, A, dois, B\n");
-    assert_int_equal(mg_grammar_states(g), 2);
+    assert_int_equal(g->states.n, 2);
     assert_string_equal(mg_grammar_word(g, 0), "um");
     assert_string_equal(mg_grammar_word(g, 1), "dois");
     assert_fails(mg_grammar_word(g, 2), "2 words");
