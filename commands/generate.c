@@ -90,7 +90,7 @@ static mg_status read_prompt(prompt *p, const generate_options *o, const mg_chec
         if (!tokenizer)
             return mg_error_set(error, MG_ERR_INPUT, "the checkpoint has no tokenizer: give the prompt with --ids");
         mg_error reason;
-        mg_status status = mg_tokenizer_encode(tokenizer, o->prompt, strlen(o->prompt), &p->ids, &p->n, &reason);
+        mg_status status = mg_tokenizer_encode(&p->ids, &p->n, tokenizer, o->prompt, strlen(o->prompt), &reason);
         if (status != MG_OK) return mg_error_set(error, status, "--prompt: %s", reason.message);
         if (p->n > 0) return MG_OK;
         mg_free(p->ids); /* only white space: no tokens in a grammar */

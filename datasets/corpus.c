@@ -253,7 +253,7 @@ static mg_status check_same_words(const mg_data_options *options, const mg_token
 static mg_status spell_out(mg_corpus *corpus, const mg_data_options *options, mg_tokenizer_kind kind, mg_error *error) {
     char *text;
     size_t length;
-    mg_status status = mg_tokenizer_decode(corpus->tokenizer, corpus->ids, (size_t)corpus->n, &text, &length, error);
+    mg_status status = mg_tokenizer_decode(&text, &length, corpus->tokenizer, corpus->ids, (size_t)corpus->n, error);
     if (status != MG_OK) return status;
     mg_tokenizer_free(corpus->tokenizer);
     mg_grammar_free(corpus->grammar);

@@ -150,7 +150,7 @@ mg_status mg_tokenizer_append(const mg_tokenizer *t, const char *text, size_t le
     return status;
 }
 
-mg_status mg_tokenizer_encode(const mg_tokenizer *t, const char *text, size_t length, int **ids, size_t *n_ids,
+mg_status mg_tokenizer_encode(int **ids, size_t *n_ids, const mg_tokenizer *t, const char *text, size_t length,
                               mg_error *error) {
     *ids = NULL;
     *n_ids = 0;
@@ -180,7 +180,7 @@ static mg_status decoded_length(const mg_tokenizer *t, const int *ids, size_t n_
     return MG_OK;
 }
 
-mg_status mg_tokenizer_decode(const mg_tokenizer *t, const int *ids, size_t n_ids, char **bytes, size_t *length,
+mg_status mg_tokenizer_decode(char **bytes, size_t *length, const mg_tokenizer *t, const int *ids, size_t n_ids,
                               mg_error *error) {
     *bytes = NULL;
     *length = 0;

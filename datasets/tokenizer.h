@@ -31,11 +31,11 @@ MG_API int mg_tokenizer_size(const mg_tokenizer *tokenizer);
 
 /* ids is allocated (free with mg_free). A piece that is not in the vocabulary is MG_ERR_INPUT with the piece and its
  * byte offset. decode(encode(text)) = text for every text that encodes (GRAMMAR: up to white space). */
-MG_API mg_status mg_tokenizer_encode(const mg_tokenizer *tokenizer, const char *text, size_t length, int **ids,
-                                     size_t *n_ids, mg_error *error);
+MG_API mg_status mg_tokenizer_encode(int **ids, size_t *n_ids, const mg_tokenizer *tokenizer, const char *text,
+                                     size_t length, mg_error *error);
 /* bytes is allocated and 0-terminated; an id out of range is MG_ERR_INPUT. */
-MG_API mg_status mg_tokenizer_decode(const mg_tokenizer *tokenizer, const int *ids, size_t n_ids, char **bytes,
-                                     size_t *length, mg_error *error);
+MG_API mg_status mg_tokenizer_decode(char **bytes, size_t *length, const mg_tokenizer *tokenizer, const int *ids,
+                                     size_t n_ids, mg_error *error);
 
 /* ---- Not installed: between maskgrad's own files ---- */
 /* From a list of distinct tokens, id = index. For GPT2 the vocabulary follows from the merges: see bpe.h. */
@@ -59,11 +59,11 @@ bool mg_tokenizer_equal(const mg_tokenizer *a, const mg_tokenizer *b);
 MG_CALLED(mg_status, mg_tokenizer_from_text, (tokenizer, text), (tokenizer, kind, text, length, error),
           mg_tokenizer **tokenizer, mg_tokenizer_kind kind, const char *text, size_t length, mg_error *error)
 MG_CALLED(int, mg_tokenizer_size, (tokenizer), (tokenizer), const mg_tokenizer *tokenizer)
-MG_CALLED(mg_status, mg_tokenizer_encode, (tokenizer, text, ids, n_ids), (tokenizer, text, length, ids, n_ids, error),
-          const mg_tokenizer *tokenizer, const char *text, size_t length, int **ids, size_t *n_ids, mg_error *error)
-MG_CALLED(mg_status, mg_tokenizer_decode, (tokenizer, ids, bytes, length),
-          (tokenizer, ids, n_ids, bytes, length, error), const mg_tokenizer *tokenizer, const int *ids, size_t n_ids,
-          char **bytes, size_t *length, mg_error *error)
+MG_CALLED(mg_status, mg_tokenizer_encode, (ids, n_ids, tokenizer, text), (ids, n_ids, tokenizer, text, length, error),
+          int **ids, size_t *n_ids, const mg_tokenizer *tokenizer, const char *text, size_t length, mg_error *error)
+MG_CALLED(mg_status, mg_tokenizer_decode, (bytes, length, tokenizer, ids),
+          (bytes, length, tokenizer, ids, n_ids, error), char **bytes, size_t *length, const mg_tokenizer *tokenizer,
+          const int *ids, size_t n_ids, mg_error *error)
 #define mg_tokenizer_from_text(...) MG_AT(mg_tokenizer_from_text, __VA_ARGS__)
 #define mg_tokenizer_size(...) MG_AT(mg_tokenizer_size, __VA_ARGS__)
 #define mg_tokenizer_encode(...) MG_AT(mg_tokenizer_encode, __VA_ARGS__)

@@ -28,7 +28,7 @@ int main(void) {
     int *tokens;
     size_t n;
     if (mg_tokenizer_from_text(&tokenizer, MG_TOKENIZER_CHAR, text, strlen(text), &error) ||
-        mg_tokenizer_encode(tokenizer, text, strlen(text), &tokens, &n, &error))
+        mg_tokenizer_encode(&tokens, &n, tokenizer, text, strlen(text), &error))
         return fprintf(stderr, "%s\n", error.message), 1;
     mg_gpt_config config = {.block_size = BLOCK, .vocab_size = mg_tokenizer_size(tokenizer)};
     mg_tape *tape;

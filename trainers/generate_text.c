@@ -19,7 +19,7 @@ static mg_status begin(mg_generator *generator, const mg_tokenizer *tokenizer, c
     int start = mg_tokenizer_start_id(tokenizer), *ids = NULL;
     size_t n = 0;
     mg_status status = MG_OK;
-    if (prompt && *prompt) status = mg_tokenizer_encode(tokenizer, prompt, strlen(prompt), &ids, &n, error);
+    if (prompt && *prompt) status = mg_tokenizer_encode(&ids, &n, tokenizer, prompt, strlen(prompt), error);
     if (status != MG_OK) return status;
     if (n > 0)
         mg_generator_prompt(generator, ids, (ptrdiff_t)n);
@@ -49,7 +49,7 @@ mg_status mg_generate_text(char **text, mg_gpt *gpt, const mg_tokenizer *tokeniz
     if (status == MG_OK) {
         size_t length;
         status = mg_generate(generator, sampler, seed, 0, n_tokens, collect, &c, error);
-        if (status == MG_OK) status = mg_tokenizer_decode(tokenizer, c.ids, c.n, text, &length, error);
+        if (status == MG_OK) status = mg_tokenizer_decode(text, &length, tokenizer, c.ids, c.n, error);
     }
     mg_free(c.ids);
     mg_generator_free(generator);

@@ -23,7 +23,7 @@ mg_status lab_encode_prompt(mg_lab *lab, const mg_tokenizer *tokenizer, int most
     int *all;
     size_t n;
     mg_error reason;
-    mg_status status = mg_tokenizer_encode(tokenizer, prompt, strlen(prompt), &all, &n, &reason);
+    mg_status status = mg_tokenizer_encode(&all, &n, tokenizer, prompt, strlen(prompt), &reason);
     if (status) return mg_error_set(error, status, "--prompt: %s", reason.message);
     *T = n < (size_t)most ? (int)n : most;
     memcpy(ids, all, (size_t)*T * sizeof *ids);

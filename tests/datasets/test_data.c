@@ -60,7 +60,7 @@ static mg_corpus *load(mg_data_options options) {
 static void assert_text(const mg_corpus *c, const char *expected) {
     char *text;
     size_t length;
-    assert_int_equal(mg_tokenizer_decode(c->tokenizer, c->ids, (size_t)c->n, &text, &length, &error), MG_OK);
+    assert_int_equal(mg_tokenizer_decode(&text, &length, c->tokenizer, c->ids, (size_t)c->n, &error), MG_OK);
     assert_string_equal(text, expected);
     mg_free(text);
 }

@@ -18,8 +18,8 @@ static void check_round_trip(const mg_tokenizer *tokenizer, const char *text, si
     int *ids;
     char *bytes;
     size_t n_ids, n_bytes;
-    require(mg_tokenizer_encode(tokenizer, text, length, &ids, &n_ids, NULL) == MG_OK);
-    require(mg_tokenizer_decode(tokenizer, ids, n_ids, &bytes, &n_bytes, NULL) == MG_OK);
+    require(mg_tokenizer_encode(&ids, &n_ids, tokenizer, text, length, NULL) == MG_OK);
+    require(mg_tokenizer_decode(&bytes, &n_bytes, tokenizer, ids, n_ids, NULL) == MG_OK);
     require(n_bytes == length && memcmp(bytes, text, length) == 0);
     mg_free(ids);
     mg_free(bytes);

@@ -25,8 +25,8 @@ static void encode(const mg_tokenizer *tokenizer, const char *text, size_t lengt
     char *bytes;
     size_t n_ids, n_bytes;
     mg_error error;
-    check(mg_tokenizer_encode(tokenizer, text, length, &ids, &n_ids, &error), &error);
-    check(mg_tokenizer_decode(tokenizer, ids, n_ids, &bytes, &n_bytes, &error), &error);
+    check(mg_tokenizer_encode(&ids, &n_ids, tokenizer, text, length, &error), &error);
+    check(mg_tokenizer_decode(&bytes, &n_bytes, tokenizer, ids, n_ids, &error), &error);
     if (n_bytes != length || memcmp(bytes, text, length) != 0) fail("ids do not decode to their text");
     for (size_t i = 0; i < n_ids; i++) printf(i ? " %d" : "%d", ids[i]);
     putchar('\n');

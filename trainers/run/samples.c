@@ -14,7 +14,7 @@ static void add_score(mg_grammar_score *sum, const mg_grammar_score *score) {
 static mg_status write_sample(FILE *out, const mg_corpus *corpus, const int *ids, ptrdiff_t n, mg_error *error) {
     char *text;
     size_t length;
-    mg_status status = mg_tokenizer_decode(corpus->tokenizer, ids, (size_t)n, &text, &length, error);
+    mg_status status = mg_tokenizer_decode(&text, &length, corpus->tokenizer, ids, (size_t)n, error);
     if (status != MG_OK) return status;
     fwrite(text, 1, length, out);
     fputs("\n---------------\n", out);

@@ -153,7 +153,7 @@ static const char *words(mg_lab *lab, const lab_subject *subject, const int *ids
     size_t length;
     mg_error error;
     if (subject->tokenizer &&
-        mg_tokenizer_decode(subject->tokenizer, ids, (size_t)n, &bytes, &length, &error) == MG_OK) {
+        mg_tokenizer_decode(&bytes, &length, subject->tokenizer, ids, (size_t)n, &error) == MG_OK) {
         const char *copy = lab_format(lab, "%s", bytes);
         mg_free(bytes);
         return copy;

@@ -225,7 +225,7 @@ static void append_sentences(text *t, const mg_corpus *corpus, const int *ids, p
 static void append_text(text *t, const mg_corpus *corpus, const int *ids, ptrdiff_t n) {
     char *bytes;
     size_t length;
-    if (mg_tokenizer_decode(corpus->tokenizer, ids, (size_t)n, &bytes, &length, NULL) != MG_OK) return;
+    if (mg_tokenizer_decode(&bytes, &length, corpus->tokenizer, ids, (size_t)n, NULL) != MG_OK) return;
     for (size_t i = 0, run; i < length; i += run) {
         run = strspn(bytes + i, "\n");
         char line_ends[32] = "";

@@ -213,7 +213,7 @@ static mg_status check_greedy(mg_lab *lab, const speculative_models *m, target_j
                                    : mg_generate_ids(t->plain, &greedy, lab_asked(lab)->seed, 0, n, ids, error);
         char *bytes = NULL;
         size_t length;
-        if (!status) status = mg_tokenizer_decode(m->corpus->tokenizer, ids, (size_t)n, &bytes, &length, error);
+        if (!status) status = mg_tokenizer_decode(&bytes, &length, m->corpus->tokenizer, ids, (size_t)n, error);
         if (status) return status;
         text[drafted] = lab_format(lab, "%s", bytes);
         mg_free(bytes);
