@@ -27,4 +27,10 @@ void mg_gemm_warm(ptrdiff_t rows, ptrdiff_t n, const mg_real *x, ptrdiff_t strid
 /* "OpenBLAS 0.3.21 Haswell": which library and which kernel compute the products. */
 const char *mg_blas_name(void);
 
+#ifndef MG_LIBRARY /* whose line a failure names: error.h */
+MG_CALLED_VOID(mg_gemm, (c), (m, n, k, alpha, a, b, beta, c, c_stride), ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
+               mg_real alpha, mg_matrix a, mg_matrix b, mg_real beta, mg_real *c, ptrdiff_t c_stride)
+#define mg_gemm(...) MG_AT(mg_gemm, __VA_ARGS__)
+#endif
+
 #endif
