@@ -106,6 +106,7 @@ static mg_status check_sizes(const mg_audit_model *m, const mg_audit_options *o,
 
 static mg_status check_ids(const mg_audit_model *m, const mg_audit_options *o, mg_error *error) {
     if (o->n_ids == 0) return MG_OK;
+    if (!o->ids) return mg_error_set(error, MG_ERR_INPUT, "a sequence of %d ids is NULL", o->n_ids);
     if (o->n_ids < 2 || o->n_ids > o->length)
         return mg_error_set(error, MG_ERR_INPUT, "a sequence of %d ids; it must have 2 to %d", o->n_ids, o->length);
     for (int t = 0; t < o->n_ids; t++)
@@ -186,6 +187,7 @@ static int64_t planned_tokens(const audit *a) {
 /* ---- Running ---- */
 
 static mg_status set_up(audit *a, const mg_audit_options *options) {
+    MG_CHECK(a->model->logits, "audit: the model has no logits");
     fill_defaults(a, options);
     mg_status status = check_sizes(a->model, &a->options, a->error);
     if (!status) status = check_ids(a->model, &a->options, a->error);

@@ -121,10 +121,14 @@ void mg_generator_append(mg_generator *g, int id) {
 mg_status mg_generate(mg_generator *g, const mg_sampler *sampler, uint64_t seed, uint32_t sample, ptrdiff_t n,
                       mg_token_fn *on_token, void *user, mg_error *error) {
     MG_CHECK(g->prompt_length > 0, "generator: there is no prompt yet");
+    MG_CHECK(n >= 0, "generator: %td tokens; it must be 0 or more", n);
+    MG_CHECK(on_token, "generator: on_token is NULL");
+    mg_status status = mg_sampler_check(sampler, error);
+    if (status != MG_OK) return status;
     mg_rng rng = {seed, MG_STREAM_SAMPLE, sample};
     mg_generator_rewind(g);
     for (ptrdiff_t i = 0; i < n; i++) {
-        mg_status status = mg_gpt_check_logits(g->gpt, g->logits, g->n_ids, error);
+        status = mg_gpt_check_logits(g->gpt, g->logits, g->n_ids, error);
         if (status != MG_OK) return status;
         mg_sampler_probabilities(sampler, g->logits, g->n_ids, g->probabilities, g->order);
         int id = mg_sampler_draw(g->probabilities, g->n_ids, rng, (uint64_t)i);

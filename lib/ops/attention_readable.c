@@ -96,9 +96,14 @@ static void readable_backward(mg_tape *tape, const mg_node *node) {
 static const mg_op op = {"attention_readable", readable_backward};
 
 mg_tensor *mg_attention_readable(mg_tape *tape, mg_tensor *qkv, const mg_attention_options *options) {
-    MG_OP_CHECK(tape, &op, options->n_head >= 1 && qkv->ndim == 3 && qkv->dim[2] % (3 * options->n_head) == 0,
-                "qkv is %s; it must be (B, T, 3C) with C a multiple of the %d heads", mg_shape(qkv).text,
-                options->n_head);
+    MG_OP_CHECK(
+        tape, &op, options->n_head >= 1 && qkv->ndim == 3 && qkv->dim[2] % (3 * (ptrdiff_t)options->n_head) == 0,
+        "qkv is %s; it must be (B, T, 3C) with C a multiple of the %d heads", mg_shape(qkv).text, options->n_head);
+    MG_OP_CHECK(tape, &op, options->scale >= 0 && options->scale < (mg_real)INFINITY,
+                "the scale is %g; it must be a positive number, or 0 for 1/sqrt(d_k)", (double)options->scale);
+    for (int h = 0; options->mask && h < options->n_head; h++)
+        MG_OP_CHECK(tape, &op, mg_mask_is_valid(options->mask[h]), "head %d has a mask with n = %d", h,
+                    options->mask[h].n);
     plan *a = mg_tape_alloc(tape, 1, sizeof *a, "attention's state");
     *a = (plan){.B = qkv->dim[0], .T = qkv->dim[1], .C = qkv->dim[2] / 3, .H = options->n_head};
     a->D = a->C / a->H;
