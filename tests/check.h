@@ -82,6 +82,16 @@ __attribute__((unused)) static mg_tape *new_tape(void) {
 #endif
 
 #ifdef MASKGRAD_ERROR_H
+/* `call` returns MG_OK; else its error, which must be this one, is printed. */
+static mg_error fixture_error __attribute__((unused));
+#define assert_ok(call)                                                                                                \
+    do {                                                                                                               \
+        if ((call) != MG_OK) {                                                                                         \
+            print_error("%s: %s\n", #call, fixture_error.message);                                                     \
+            _fail(__FILE__, __LINE__);                                                                                 \
+        }                                                                                                              \
+    } while (0)
+
 __attribute__((unused)) static void check_caught(mg_failure kind, const char *message, void *user) {
     (void)kind;
     (void)user;

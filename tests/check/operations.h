@@ -38,4 +38,18 @@ static inline int check_operations(bool (*has_row)(const char *op, const void *u
     return found;
 }
 
+/* The test that no operation is missing from the table `rows` of N_ROWS, whose rows have a member `op`. */
+#define EVERY_OPERATION_HAS_A_ROW                                                                                      \
+    static bool has_row(const char *op, const void *user) {                                                            \
+        (void)user;                                                                                                    \
+        for (int i = 0; i < N_ROWS; i++)                                                                               \
+            if (strcmp(rows[i].op, op) == 0) return true;                                                              \
+        return false;                                                                                                  \
+    }                                                                                                                  \
+                                                                                                                       \
+    static void every_operation_has_a_row(void **state) {                                                              \
+        (void)state;                                                                                                   \
+        check_operations(has_row, NULL, __FILE__);                                                                     \
+    }
+
 #endif

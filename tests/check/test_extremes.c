@@ -224,17 +224,7 @@ static void every_operation_has_its_limits(void **state) {
     assert_int_equal(wrong, 0);
 }
 
-static bool has_row(const char *op, const void *user) {
-    (void)user;
-    for (int i = 0; i < N_ROWS; i++)
-        if (strcmp(rows[i].op, op) == 0) return true;
-    return false;
-}
-
-static void every_operation_has_a_row(void **state) {
-    (void)state;
-    check_operations(has_row, NULL, __FILE__);
-}
+EVERY_OPERATION_HAS_A_ROW
 
 #ifndef MG_DOUBLE
 /* "1e-40 |": one sign of 0 and of NaN is as good as the other, and so is what rounding leaves of 0. */

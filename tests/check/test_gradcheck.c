@@ -421,17 +421,7 @@ static void gradients_equal_differences(void **state) {
     assert_int_equal(wrong, 0);
 }
 
-static bool has_row(const char *op, const void *user) {
-    (void)user;
-    for (int i = 0; i < N_ROWS; i++)
-        if (strcmp(rows[i].op, op) == 0) return true;
-    return false;
-}
-
-static void every_operation_has_a_row(void **state) {
-    (void)state;
-    check_operations(has_row, NULL, __FILE__);
-}
+EVERY_OPERATION_HAS_A_ROW
 
 #ifdef MG_HOSTILE
 /* The largest error over all rows of an operation while the gradient of one of its inputs is 1% off. */

@@ -11,15 +11,6 @@
 
 #include "check.h"
 
-static mg_error fixture_error;
-#define assert_ok(call)                                                                                                \
-    do {                                                                                                               \
-        if ((call) != MG_OK) {                                                                                         \
-            print_error("%s: %s\n", #call, fixture_error.message);                                                     \
-            _fail(__FILE__, __LINE__);                                                                                 \
-        }                                                                                                              \
-    } while (0)
-
 /* A folder of this test program's own; the group's setup makes it, the group's teardown empties and removes it. */
 static char fixture_folder[64];
 static int fixture_setup(void **state) {

@@ -1,29 +1,22 @@
 /* Files made to crash, hang or flood whoever reads them. Read by a child process, each is a sentence, soon. */
+#include "damaged.h"
 #include "file_limits.h"
-#include "fixture.h"
 #include "gpt2_import.h"
 #include "guard.h"
 #include "h5.h"
 #include "regular_file.h"
 #include "vocab_json.h"
 
-#include <hdf5.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-static fixture_name good, bad, keras;
+static fixture_name keras;
 
 static int setup(void **state) {
-    if (fixture_setup(state) != 0) return -1;
+    if (make_good(state) != 0) return -1;
     mg_set_file_guard(true);
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    good = in_folder("good.h5");
-    bad = in_folder("bad.h5");
     keras = in_folder("tf_model.h5");
-    mg_checkpoint c;
-    fixture_small(&c);
-    assert_ok(mg_checkpoint_save(good.path, &c, &fixture_error));
-    mg_checkpoint_free(&c);
     static const char config[] = "{\"model_type\":\"gpt2\",\"n_layer\":1,\"n_head\":2,\"n_embd\":4,\"n_positions\":3,"
                                  "\"vocab_size\":5}";
     write_file(in_folder("config.json").path, config, strlen(config));
@@ -62,18 +55,6 @@ static void assert_import_refused(mg_status expected, const char *why) {
     assert_less(taken() - begin, 20);
     assert_says(fixture_error.message, why);
     assert_null(loaded.gpt);
-}
-
-/* A copy of the good file, without its seal, open for changes. */
-static hid_t open_copy(void) {
-    size_t length;
-    unsigned char *bytes = read_file(good.path, &length);
-    memset(bytes, 0, 512);
-    write_file(bad.path, bytes, length);
-    free(bytes);
-    hid_t h5 = H5Fopen(bad.path, H5F_ACC_RDWR, H5P_DEFAULT);
-    assert_true(h5 >= 0);
-    return h5;
 }
 
 static void finish(hid_t h5, const char *why) {

@@ -1,23 +1,9 @@
 /* Files that nobody should believe: each kind of fault has its own sentence, which names the file and the culprit. */
-#include "fixture.h"
+#include "damaged.h"
 #include "guard.h"
 
 #include <fcntl.h>
-#include <hdf5.h>
 #include <sys/file.h>
-
-static fixture_name good, bad;
-
-static int make_good(void **state) {
-    if (fixture_setup(state) != 0) return -1;
-    good = in_folder("good.h5");
-    bad = in_folder("bad.h5");
-    mg_checkpoint c;
-    fixture_small(&c);
-    assert_ok(mg_checkpoint_save(good.path, &c, &fixture_error));
-    mg_checkpoint_free(&c);
-    return 0;
-}
 
 static void assert_load_fails_with(const char *path, mg_status expected, const char *why) {
     mg_checkpoint loaded;
@@ -28,18 +14,6 @@ static void assert_load_fails_with(const char *path, mg_status expected, const c
     assert_says(fixture_error.message, path);
     assert_int_equal(status, expected);
     assert_null(loaded.gpt);
-}
-
-/* A copy of the good file, without its seal, open for changes. */
-static hid_t open_copy(void) {
-    size_t length;
-    unsigned char *bytes = read_file(good.path, &length);
-    memset(bytes, 0, 512);
-    write_file(bad.path, bytes, length);
-    free(bytes);
-    hid_t h5 = H5Fopen(bad.path, H5F_ACC_RDWR, H5P_DEFAULT);
-    assert_true(h5 >= 0);
-    return h5;
 }
 
 static void assert_refused(hid_t h5, const char *why) {

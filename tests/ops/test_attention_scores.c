@@ -1,22 +1,7 @@
 /* Attention with scores of any size, on every kind of processor: its weights are mg_softmax's, forward and backward. */
 #include "attention_heads.h"
-#include "ops.h"
 
-#include "check.h"
-
-static mg_tape *tape;
-
-static int setup(void **state) {
-    (void)state;
-    tape = new_tape();
-    return tape ? 0 : -1;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    mg_tape_free(tape);
-    return 0;
-}
+#include "fixture.h"
 
 enum { MOST = 40, WIDTH = 5 };
 
@@ -139,7 +124,6 @@ static void infinite_scores_are_limits(void **state) {
 }
 
 int main(void) {
-#define test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         test(scores_of_any_size),
         test(infinite_scores_are_limits),

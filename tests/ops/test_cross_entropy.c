@@ -1,7 +1,5 @@
 /* The loss of logits of any size, and its gradient: no size of the logits rounds the logarithm of the sum away. */
-#include "ops.h"
-
-#include "check.h"
+#include "fixture.h"
 
 #ifdef MG_DOUBLE
 static const double TOLERANCE = 1e-14;
@@ -9,20 +7,6 @@ static const double TOLERANCE = 1e-14;
 static const double TOLERANCE = 2e-7;
 #endif
 enum { IGNORE = -1 };
-
-static mg_tape *tape;
-
-static int setup(void **state) {
-    (void)state;
-    tape = new_tape();
-    return tape ? 0 : -1;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    mg_tape_free(tape);
-    return 0;
-}
 
 static mg_tensor *logits_of(ptrdiff_t rows, ptrdiff_t columns, const double *value) {
     mg_tensor *x = mg_leaf(tape, 2, (ptrdiff_t[]){rows, columns});
@@ -120,7 +104,6 @@ static void a_gradient_sums_to_zero(void **state) {
 }
 
 int main(void) {
-#define test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         test(logits_of_any_size),
         test(infinite_logits_are_limits),

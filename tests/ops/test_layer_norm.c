@@ -1,24 +1,8 @@
 /* Layer norm where the mean is large beside the spread, against the same in double. */
-#include "ops.h"
-
-#include "check.h"
+#include "fixture.h"
 
 enum { MOST = 1000 };
 static const double EPS = 1e-5;
-
-static mg_tape *tape;
-
-static int setup(void **state) {
-    (void)state;
-    tape = new_tape();
-    return tape ? 0 : -1;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    mg_tape_free(tape);
-    return 0;
-}
 
 static mg_tensor *constant(ptrdiff_t n, double value) {
     mg_tensor *x = mg_leaf(tape, 1, (ptrdiff_t[]){n});
@@ -92,7 +76,6 @@ static void the_first_element_may_be_any(void **state) {
 }
 
 int main(void) {
-#define test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         test(equal_numbers_are_zero),
         test(a_large_mean_leaves_a_small_spread),

@@ -1,21 +1,5 @@
 /* The primitive operations: values, edges, and what a wrong shape says. Their gradients are gradcheck's. */
-#include "ops.h"
-
-#include "check.h"
-
-static mg_tape *tape;
-
-static int setup(void **state) {
-    (void)state;
-    tape = new_tape();
-    return tape ? 0 : -1;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    mg_tape_free(tape);
-    return 0;
-}
+#include "fixture.h"
 
 #define DIMS(...)                                                                                                      \
     (int)(sizeof((ptrdiff_t[]){__VA_ARGS__}) / sizeof(ptrdiff_t)), (ptrdiff_t[]) {                                     \
@@ -204,7 +188,6 @@ static void wrong_shapes_name_operation_shapes_and_line(void **state) {
 }
 
 int main(void) {
-#define test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         test(shapes_broadcast_as_in_numpy),
         test(broadcasting_does_not_depend_on_tiles),

@@ -8,15 +8,6 @@
 
 static const mg_data_options usual = {.validation = 0.1, .seed = 1337};
 
-static mg_error fixture_error;
-#define assert_ok(call)                                                                                                \
-    do {                                                                                                               \
-        if ((call) != MG_OK) {                                                                                         \
-            print_error("%s: %s\n", #call, fixture_error.message);                                                     \
-            _fail(__FILE__, __LINE__);                                                                                 \
-        }                                                                                                              \
-    } while (0)
-
 static mg_corpus *fixture_corpus(void) {
     mg_data_options options = usual;
     mg_corpus *corpus;
