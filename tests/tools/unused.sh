@@ -26,8 +26,6 @@ without_comments "${c_files[@]}" "${headers[@]}" | count_words >"$work/anywhere"
 grep -E '^\| [a-zA-Z, ]+ \| `mg_' docs/library.md | grep -o 'mg_[a-z0-9_]*' | sort -u >"$work/public"
 perl -0ne 'while (m{/\* For tests.*?\*/(.*?)(?:\n\n|\z)}gs) { print "$1\n" }' "${headers[@]}" |
     grep -oE 'mg_[a-z0-9_]+|[a-z0-9_]+' | sort -u >"$work/hooks"
-# Samples that continue one prompt will use this.
-echo mg_kv_cache_copy >>"$work/hooks"
 # A function of the C library that the program replaces is called by libraries.
 sed -nE 's/^MG_API [^(]*[ *]([a-z_0-9]+)\(.*/\1/p' "${c_files[@]}" | sort -u - "$work/hooks" -o "$work/hooks"
 
