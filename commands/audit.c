@@ -36,13 +36,13 @@ static const mg_setting flags[] = {
     {.name = "ids", TEXT(ids, "1,2,3"), .help = "A sequence of your own to test beside the random ones"},
     {.name = "length", COUNT(length, 2, 1 << 20), .help = "Tokens per sequence [the model's context]"},
     {.name = "full", COUNT(full, 1, 4096), .help = "Try every pair of positions up to this length"},
-    {.name = "cuts", COUNT(cuts, 1, 1 << 20), .help = "Beyond it, try at least so many places to cut"},
+    {.name = "cuts", COUNT(cuts, 1, 1 << 20), .help = "Above --full, cut each sequence at this many places or more"},
     {.name = "sequences", COUNT(sequences, 1, 1000), .help = "Random sequences"},
     {.name = "values", COUNT(values, 1, 4096), .help = "Other values of each token to try [all if that is quick, else 4]"},
     {.name = "timeout", REAL(timeout, 0.1, 1e6), .help = "Seconds that the program may take for one answer"},
     {.name = "json", TEXT(json, "FILE"), .help = "Write the verdicts as JSON; '-': to standard output, without the table"},
     {.name = "out-dir", TEXT(out_dir, "DIR"), .help = "Folder for report.html, its pictures and their numbers"},
-    {.name = "stdio", ON(stdio), .help = "The model is on our standard input and output, as adapters/maskgrad_audit.py has it"},
+    {.name = "stdio", ON(stdio), .help = "Talk to the model over standard input and output, as adapters/maskgrad_audit.py does"},
     SEED_FLAG(seed, "Seed of the sequences"),
     THREADS_FLAG(threads),
     {0},
@@ -58,7 +58,7 @@ static const mg_command_line line = {
         "later token move an earlier prediction, does anything flow at all, and are prefixes, pads, the cache, the "
         "targets and packed documents right?\n\nPROGRAM speaks the protocol of docs/audit.md over its standard input "
         "and output; adapters/maskgrad_audit.py makes three lines of Python such a program. The exit status is 0 if "
-        "all that is offered passes, 1 if something fails or the audit could not be done, 3 if something is "
+        "every probe that applies passes, 1 if something fails or the audit could not be done, 3 if something is "
         "inconclusive.",
 };
 

@@ -52,8 +52,8 @@ static const mg_setting flags[] = {
     {.name = "kv-cache", ON(cache),
      .help = "Use a KV cache, and fail if the model cannot have one (default: use it if it can)"},
     {.name = "draft", TEXT(draft, "CHECKPOINT"),
-     .help = "Let this smaller model draft tokens, which CHECKPOINT judges several at a time: faster, and distributed as "
-             "without"},
+     .help = "Let this smaller model draft tokens, which CHECKPOINT judges several at a time: faster, with the "
+             "same distribution of texts"},
     {.name = "draft-tokens", COUNT(n_draft, 1, 64), .help = "Tokens to draft at a time"},
     THREADS_FLAG(threads),
     {0},
@@ -66,8 +66,8 @@ static const mg_command_line line = {
     .min_arguments = 1,
     .max_arguments = 1,
     .doc = "Generate text from a model. CHECKPOINT is a file or a run folder.\v"
-           "Without a prompt the text starts after a newline; for a grammar after '.', for GPT-2 tokens after the end "
-           "of text, and otherwise after id 0.\n\n"
+           "Without a prompt the text starts after a newline; for a grammar after '.', for GPT-2 tokens after the "
+           "end-of-text token, and otherwise after id 0.\n\n"
            "Beyond the context, the window slides by one token, and every token costs a whole window, with or without "
            "the cache; both give the same text.\n\n"
            "With --draft, the same seed gives another text of the same distribution, and at --temperature 0 the same "

@@ -42,7 +42,7 @@ static const struct {
       .help = "Folder for the report, the pictures and their numbers [runs/lab-NAME]"}, 0},
     {{.name = "seed", LONG_COUNT(seed, 0, MG_SEED_MAX), .help = "Seed of everything random"}, 0},
     {{.name = "quick", ON(quick), .help = "Give a rougher answer in a few seconds"}, 0},
-    {{.name = "pause", ON(pause), .help = "Wait for your guesses before the work, a line of stdin for each"}, 0},
+    {{.name = "pause", ON(pause), .help = "Ask for your guesses before starting, one line of stdin per guess"}, 0},
     {THREADS_FLAG(threads), 0},
     {{.name = "data", TEXT(data, "FILE"), .help = "Text, CSV or grammar to train on"}, LAB_TAKES_DATA},
     {{.name = "checkpoint", TEXT(checkpoint, "FILE"), .help = "Trained model to examine"}, LAB_TAKES_CHECKPOINT},
