@@ -9,7 +9,7 @@ typedef enum mg_import_fate {
     MG_IMPORT_MATCHED,
     MG_IMPORT_SKIPPED, /* a tensor that the model does not need; `text` says why */
     MG_IMPORT_MISSING,
-    MG_IMPORT_NOTICE /* something else worth knowing, in `text` */
+    MG_IMPORT_NOTICE /* anything else, in `text` */
 } mg_import_fate;
 
 typedef struct mg_import_event {

@@ -24,7 +24,7 @@ typedef struct audit_pipe {
 mg_status audit_pipe_start(audit_pipe *pipe, char *const *argv, mg_error *error);
 /* Our own standard input and output are the pipes. */
 void audit_pipe_stdio(audit_pipe *pipe);
-/* End it: by closing its input; if it is not gone soon, by SIGTERM; then by SIGKILL. Nobody else is signalled. `kindly`
+/* End it: by closing its input; if it is not gone soon, by SIGTERM; then by SIGKILL. Nothing else is signalled. `kindly`
  * false leaves out the first. */
 void audit_pipe_close(audit_pipe *pipe, bool kindly);
 
@@ -35,7 +35,7 @@ typedef struct audit_pipe_moment {
 audit_pipe_moment audit_pipe_when(const audit_pipe *pipe);
 
 /* From here the time for an answer runs. All below: MG_ERR_IO if it ended, closed its output or is silent for too long;
- * MG_ERR_STATE if the user stops it; MG_ERR_FORMAT if it says what nobody asked for. */
+ * MG_ERR_STATE if the user stops it; MG_ERR_FORMAT if it answers what was not asked. */
 mg_status audit_pipe_ask(audit_pipe *pipe, const char *text, size_t n, mg_error *error);
 /* A line without its end, valid until the next call. Longer than `most`: MG_ERR_FORMAT. */
 mg_status audit_pipe_line(audit_pipe *pipe, size_t most, const char **line, mg_error *error);

@@ -1,4 +1,4 @@
-/* maskgrad bench: how fast this build is on this machine, beside what the machine could do. */
+/* maskgrad bench: how fast this build is on this machine, compared with what the machine can do. */
 #include "atomic_file.h"
 #include "bench_measure.h"
 #include "checkpoint.h"

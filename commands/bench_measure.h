@@ -1,4 +1,4 @@
-/* What `maskgrad bench` measures: time against work, beside what this machine can do at best, in the same run. */
+/* What `maskgrad bench` measures: time against work, compared with this machine's best, in the same run. */
 #ifndef MASKGRAD_BENCH_H
 #define MASKGRAD_BENCH_H
 

@@ -17,7 +17,7 @@
  * makes, a merge that is there already or makes a token that is there already; also a git-lfs pointer instead of the
  * file, and a file without merges. */
 mg_status mg_tokenizer_new_gpt2(mg_tokenizer **tokenizer, const char *merges, size_t length, mg_error *error);
-/* The same with the ids of a vocabulary in which other tokens stand before, between or after those of the merges, which
+/* The same with the ids of a vocabulary in which other tokens come before, between or after those of the merges, which
  * keep their order; <|endoftext|> may be anywhere, or missing. Trainers of tokenizers put special tokens first. */
 mg_status mg_tokenizer_new_gpt2_as(mg_tokenizer **tokenizer, const char *merges, size_t length, int n_tokens,
                                    const mg_token *tokens, mg_error *error);

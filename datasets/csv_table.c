@@ -165,7 +165,7 @@ static mg_status feed(reader *r, struct csv_parser *parser, const char *bytes, s
     return r->status;
 }
 
-/* What may stand before the header: a byte order mark, and Excel's line "sep=;". */
+/* What may come before the header: a byte order mark, and Excel's line "sep=;". */
 typedef struct preamble {
     size_t length;
     int lines;

@@ -13,7 +13,7 @@ typedef struct mg_data_files {
     int n_empty; /* files of folders without a byte, which are left out */
 } mg_data_files;
 
-/* `paths` holds one path per line. A folder stands for its files and those of its folders, in the order of their names
+/* `paths` holds one path per line. A folder means its files and those of its folders, in the order of their names
  * as bytes; names that begin with a dot are left out. MG_ERR_IO for what cannot be read, MG_ERR_FORMAT for a folder
  * without files, or with too many (file_limits.h). */
 mg_status mg_data_files_find(mg_data_files *files, const char *paths, mg_error *error);

@@ -51,7 +51,7 @@ bool mg_is_end_of_text(mg_token token);
 int mg_tokenizer_find(const mg_tokenizer *tokenizer, mg_token token); /* its id, or -1 */
 /* Its id, or -1. */
 int mg_tokenizer_end_of_text(const mg_tokenizer *tokenizer);
-/* As mg_tokenizer_from_text, for documents in which a 0 byte stands for the end of one. */
+/* As mg_tokenizer_from_text, for documents in which a 0 byte marks the end of one. */
 mg_status mg_tokenizer_from_documents(mg_tokenizer **tokenizer, mg_tokenizer_kind kind, const char *text, size_t length,
                                       mg_error *error);
 /* Append the ids of such documents. The list has room; the tokenizer has the token if there is a 0 byte. */

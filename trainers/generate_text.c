@@ -14,7 +14,7 @@ static bool collect(int id, void *user) {
     return true;
 }
 
-/* Takes in the prompt, or the id that stands in for an empty one. */
+/* Takes in the prompt, or the id that replaces an empty one. */
 static mg_status begin(mg_generator *generator, const mg_tokenizer *tokenizer, const char *prompt, mg_error *error) {
     int start = mg_tokenizer_start_id(tokenizer), *ids = NULL;
     size_t n = 0;

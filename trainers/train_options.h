@@ -22,7 +22,7 @@ typedef struct mg_train_options {
 } mg_train_options;
 
 /* ---- Not installed: between maskgrad's own files ---- */
-/* Replace each 0 by what it stands for. */
+/* Replace each 0 by its default. */
 void mg_train_options_fill(mg_train_options *options);
 /* Filled options: MG_ERR_INPUT with the first that is out of range. The model, the betas and the weight decay are left
  * to what is made of them. */

@@ -1,4 +1,4 @@
-/* Which token is position t scored against? The model's own loss, beside the cross-entropies of its logits and the
+/* Which token is position t scored against? The model's own loss, against the cross-entropies of its logits and the
  * tokens −2 … 3 ahead. */
 #include "arithmetic.h"
 #include "audit_private.h"

@@ -37,7 +37,7 @@ typedef struct mg_gpt_config {
 MG_API bool mg_gpt_is_causal(const mg_gpt_config *config);
 
 /* ---- Not installed: between maskgrad's own files ---- */
-/* Replace each 0 by what it stands for. Without a leak, leak_layer is -1 afterwards. */
+/* Replace each 0 by its default. Without a leak, leak_layer is -1 afterwards. */
 void mg_gpt_config_fill(mg_gpt_config *config);
 /* A filled configuration: MG_ERR_INPUT with the first thing that is wrong, in words that a command-line user
  * understands. */

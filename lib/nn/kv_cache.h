@@ -23,7 +23,7 @@ size_t mg_kv_cache_bytes(const mg_kv_cache *cache); /* 2 · L · capacity · C �
 mg_status mg_kv_cache_new(mg_kv_cache **cache, const mg_gpt_config *config, mg_error *error);
 void mg_kv_cache_free(mg_kv_cache *cache);
 void mg_kv_cache_clear(mg_kv_cache *cache);
-/* Only the first `length` tokens stand, which no later one has changed. False, and nothing is left, if some that the
+/* Keep only the first `length` tokens, which no later one has changed. False, and nothing is left, if some that the
  * next token sees were dropped. */
 bool mg_kv_cache_cut(mg_kv_cache *cache, ptrdiff_t length);
 /* to->length = from->length and its content; both made for the same model. Many samples can continue one prompt. */

@@ -134,7 +134,7 @@ mg_speculation mg_speculator_counts(const mg_speculator *s) {
 
 /* ---- The window and the caches ---- */
 
-/* Only the first `length` tokens of the window still stand. Causal: what came after them never changed their keys. */
+/* Keep only the first `length` tokens of the window. Causal: what came after them never changed their keys. */
 static void cut_back(reader *r, ptrdiff_t length) {
     mg_kv_cache_cut(r->cache, length > r->from ? length - r->from : 0);
 }
@@ -210,7 +210,7 @@ static ptrdiff_t draft_size(mg_speculator *s) {
 }
 
 /* Three draws per token of the text: the drafted token, whether it stays, and what comes in its place. A token that is
- * drafted again after a rejection before it uses the first of them again, which nobody had looked at. */
+ * drafted again after a rejection before it uses the first of them again, which was not used. */
 enum { DRAFT, RULE, DRAWS = 3 };
 
 static mg_status draft(mg_speculator *s, ptrdiff_t n, mg_rng rng, ptrdiff_t first, mg_error *error) {

@@ -41,7 +41,7 @@ MG_INLINE mg_real mg_softmax_below(mg_real x, mg_real shift) {
 /* Σ exp(x − m); 0 for a row of only −inf. */
 MG_INLINE double mg_softmax_sum(ptrdiff_t n, const mg_real *x, mg_real shift) {
     double sum = 0;
-    if (isinf(shift)) { /* seldom, and not worth the time of the comparison */
+    if (isinf(shift)) { /* rare, and the comparison takes time */
         for (ptrdiff_t i = 0; i < n; i++) sum += (double)mg_exp_real(mg_softmax_below(x[i], shift));
         return sum;
     }

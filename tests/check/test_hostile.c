@@ -181,7 +181,7 @@ static mg_status check_itself(belongings *own, mg_error *error) {
 
 static void the_causality_check_says_what_it_lacks(void **state) {
     (void)state;
-    /* Behind these come requests of operations inside the check, which go to the handler: see causality.h. */
+    /* After these come requests of operations inside the check, which go to the handler: see causality.h. */
     enum { BEFORE_THE_FIRST_OPERATION = 12 };
     for (int number = 0; number < BEFORE_THE_FIRST_OPERATION; number++) assert_true(refuse(check_itself, number));
 }

@@ -83,7 +83,7 @@ static void without_gradients_there_is_no_optimizer(void **state) {
     mg_checkpoint_free(&saved);
 }
 
-/* Weights alone; and a NaN for the best loss, which means that none was measured. */
+/* Only weights; and a NaN for the best loss, which means that none was measured. */
 static void optimizer_and_tokenizer_may_be_absent(void **state) {
     (void)state;
     mg_checkpoint saved, loaded;

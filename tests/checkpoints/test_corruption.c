@@ -53,7 +53,7 @@ static void put(int fd, size_t at, unsigned char byte) {
     assert_int_equal(pwrite(fd, &byte, 1, (off_t)at), 1);
 }
 
-/* Every stride-th byte behind the seal and its surroundings, one after another; those are flipped in three ways each.
+/* Every stride-th byte after the seal and its surroundings, one after another; those are flipped in three ways each.
  */
 static void flip_bytes(bool with_optimizer, size_t stride) {
     static const unsigned char flips[] = {0xff, 0x01, 0x80};
@@ -110,7 +110,7 @@ static void bytes_behind_the_end(void **state) {
 }
 
 /* Without a seal, as after a rewrite by another program: a flipped number is found by its dataset's checksum, which
- * names it. The place is where the parameter's bytes stand in the file. */
+ * names it. The place is where the parameter's bytes are in the file. */
 static void without_a_seal_the_dataset_is_named(void **state) {
     (void)state;
     unsigned char *bytes = save(true), *damaged = malloc(length);

@@ -1,4 +1,4 @@
-/* Files made to crash, hang or flood whoever reads them. Read by a child process, each is a sentence, soon. */
+/* Files made to crash, hang or flood their reader. Read by a child process, each is a sentence, soon. */
 #include "damaged.h"
 #include "file_limits.h"
 #include "gpt2_import.h"
@@ -164,7 +164,7 @@ static void links_that_lead_in_circles_or_out(void **state) {
 
 /* ---- Where numbers lie ---- */
 
-/* /model/wte, of five rows of four, anew: with this type, shape and storage; *data, if any, is written. */
+/* /model/wte, five rows of four, written again: with this type, shape and storage; *data, if any, is written. */
 static hid_t replace(hid_t type, int rank, const hsize_t *dim, hid_t properties, const void *data) {
     hid_t h5 = open_copy();
     H5Ldelete(h5, "/model/wte", H5P_DEFAULT);

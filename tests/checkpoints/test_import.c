@@ -7,11 +7,11 @@
 
 #define LIKE_GPT2 MASKGRAD_SOURCE_DIR "/tests/data/gpt2-like/"
 
-/* ---- What an import tells ---- */
+/* ---- What an import reports ---- */
 
 typedef struct told {
     int matched, skipped, missing;
-    char text[8192]; /* the notices, a line each */
+    char text[8192]; /* the notices, one per line */
 } told;
 
 static void listen(const mg_import_event *event, void *user) {

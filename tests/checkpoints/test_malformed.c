@@ -1,4 +1,4 @@
-/* Files that nobody should believe: each kind of fault has its own sentence, which names the file and the culprit. */
+/* Malformed files: each kind of fault has its own sentence, which names the file and the culprit. */
 #include "damaged.h"
 #include "guard.h"
 

@@ -13,7 +13,7 @@ MASKGRAD_BREAK=ablation.layer "$maskgrad" lab ablation --quick --out-dir broken 
 [ $? -eq 1 ] || fail "a head removed in the wrong layer goes unnoticed"
 grep -q '^weight moved in maps before.*,fail$' broken/summary.csv || fail "another verdict than expected"
 
-# Where context is worth nothing a model that has learned all there is misses nothing.
+# Where context does not help, a model that has learned all there is misses nothing.
 awk 'BEGIN { srand(1); for (i = 0; i < 20000; i++) printf "%s", substr("acgt", 1 + int(4 * rand()), 1) }' >random.txt
 "$maskgrad" lab ablation --quick --data random.txt --out-dir random >out.txt 2>err.txt
 [ $? -eq 3 ] && [ "$(grep -c '^"\?costliest.*next to no use of context.*,undecided$' random/summary.csv)" -eq 2 ] ||

@@ -81,7 +81,7 @@ status=0
 [ "$status" -eq 3 ] || fail "a grammar without memory: exit status $status: $(grep ',fail$' loops/summary.csv)"
 [ "$(grep -c 'of scattered words are sentences.*,undecided$' loops/summary.csv)" -eq 2 ] || fail "$(cat loops/summary.csv)"
 
-# Nor one that leaves its writer hardly a choice: the last position alone teaches it.
+# Nor one that leaves its writer almost no choice: only the last position teaches it.
 printf 'state,word,next,weight\nA,red,B,1\nA,blue,C,1\nB,x,D,1\nC,x,E,1\nD,big,F,1\nE,small,F,1\nF,.,A,1\n' >choice.csv
 "$program" lab leak "${small[@]}" --data choice.csv --max-iters 100 --out-dir choice >out.txt 2>&1 || true
 grep -q '^"unmasked: grammatical sentences, first window".*leaves 0.173 nats per word open.*,undecided$' choice/summary.csv ||

@@ -1,4 +1,4 @@
-# Every lab states its hypotheses and asks for guesses before it works; guesses stand beside what was measured, and change
+# Every lab states its hypotheses and asks for guesses before it works; guesses are shown beside what was measured, and change
 # no verdict.
 maskgrad=$1
 . "$(dirname "$0")/../tools/lab.bash"

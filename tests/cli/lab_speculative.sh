@@ -32,7 +32,7 @@ lab young --max-iters 1
 [ "$(grep -c ',undecided$' young/summary.csv)" -eq 7 ] || fail "one step: $(cat young/summary.csv)"
 grep -q 'do not show both wrong rules' young/summary.csv || fail "one step: no reason"
 
-# Of a text nobody knows the probabilities: the target is the only judge.
+# The probabilities of a text are not known: the target is the only judge.
 lab text --tokens char
 [ $? -eq 0 ] || fail "a text: $(tail -1 err.txt) $(grep -A3 FAIL out.txt) $(grep undecided text/summary.csv)"
 [ "$(wc -l <text/distribution.csv)" -eq 5 ] || fail "a text has one judge"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A run of each kind writes the same checkpoint as ever, byte for byte: the SHA-256 of each is in
+# A run of each kind writes the same checkpoint as before, byte for byte: the SHA-256 of each is in
 # tests/reference/checkpoint-hashes.txt. Bits depend on the BLAS kernel, the compiler, its flags and the processor's vectors,
 # so a line there begins with these; where there is none for this machine, the test is skipped and says so.
 #

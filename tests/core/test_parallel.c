@@ -81,7 +81,7 @@ static void deeper_tile(void *context, ptrdiff_t tile, void *workspace) {
     if (--n->depth > 0) mg_parallel(1, deeper_tile, n, 300);
 }
 
-/* The inner loop asks for more than the outer one has, and must leave that alone. */
+/* The inner loop asks for more than the outer one has, and must not touch that. */
 static void nest_tile(void *context, ptrdiff_t tile, void *workspace) {
     nest *n = context;
     memset(workspace, (int)tile, 100);

@@ -234,7 +234,7 @@ static void the_heap_merges_as_gpt2s_loop_does(void **state) {
 static void every_byte_string_comes_back(void **state) {
     (void)state;
     mg_tokenizer *bpe = shipped();
-    /* Bytes alone, and bytes among what is made of the pieces that matter: letters, spaces, parts of characters. */
+    /* Only bytes, and bytes among what is made of the pieces that matter: letters, spaces, parts of characters. */
     static const char mixed[] = "aeo  \n'st123!\xC3\xA3\xF0\x9F\x98\x80\xE2\x82\xFF\xED\xA0";
     for (uint32_t round = 0; round < 400; round++) {
         mg_rng rng = {3, MG_STREAM_TEST, round};

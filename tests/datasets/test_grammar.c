@@ -32,7 +32,7 @@ static mg_grammar *shipped(const char *name) {
 
 #define HEADER "state,word,next,weight\n"
 
-/* Two letters, of which the second state cannot be told by the word alone: not unifilar, many beliefs. */
+/* Two letters, of which the second state does not follow from the word: not unifilar, many beliefs. */
 static const char hidden[] = HEADER "A,x,A,3\nA,x,B,2\nA,y,B,1\nB,x,A,1\nB,y,B,4\nB,y,A,1\n";
 /* The golden mean process: unifilar. */
 static const char golden[] = HEADER "A,1,A,1\nA,0,B,1\nB,1,A,2\n";
@@ -435,7 +435,7 @@ static void texts_are_judged(void **state) {
     assert_judged(g, "a xyz viu a gata .", true, 1, 0, 1);
     assert_judged(g, "", true, 0, 0, 0);
     mg_grammar_free(g);
-    g = parse(golden); /* the start is seen again after "1" alone */
+    g = parse(golden); /* only after "1" is the start seen again */
     assert_judged(g, "1 0 1 0 0 1", true, 3, 2, 1);
     mg_grammar_free(g);
 }

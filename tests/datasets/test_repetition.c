@@ -1,4 +1,4 @@
-/* What stands in both splits, in texts of which it is known. */
+/* What occurs in both splits, in texts of which it is known. */
 #include "repetition.h"
 
 #include "check.h"

@@ -12,7 +12,7 @@ static void require(bool condition) {
     if (!condition) abort();
 }
 
-/* One file that is written anew each time. */
+/* One file that is written again each time. */
 static const char *write_input(const uint8_t *data, size_t size) {
     static char path[] = "/tmp/maskgrad-fuzz-XXXXXX";
     static int file = -1;

@@ -27,7 +27,7 @@ static const mg_few_rows *const *builds(void) {
 
 static const double tolerance = sizeof(mg_real) == 8 ? 1e-13 : 1e-4;
 
-/* All rows at once, and each alone: both against sums in double. Strides are wider than the rows. */
+/* All rows at once, and each by itself: both against sums in double. Strides are wider than the rows. */
 static void plain_is_right(const mg_few_rows *f, int m, int n, int k) {
     int y_stride = n + 3, w_stride = n + 5;
     assert_true(f->plain_bytes(m, k) <= sizeof workspace);

@@ -1,4 +1,4 @@
-/* Layer norm where the mean is large beside the spread, against the same in double. */
+/* Layer norm where the mean is large compared with the spread, against the same in double. */
 #include "fixture.h"
 
 enum { MOST = 1000 };

@@ -1,5 +1,5 @@
 /* load_time CHECKPOINT [COUNT]: how long loading takes when this process reads and when a child does, in milliseconds.
- * Each load is in a process of its own, so that HDF5 starts anew as it does in a command. */
+ * Each load is in a process of its own, so that HDF5 starts from nothing, as in a command. */
 #include "checkpoint.h"
 #include "guard.h"
 

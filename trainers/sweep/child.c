@@ -41,7 +41,7 @@ bool mg_child_has_ended(mg_child *child, int *exit_status, int *signal_number) {
     int status = 0;
     if (child->id == 0) return false;
     pid_t found = waitpid(child->id, &status, WNOHANG);
-    bool lost = found < 0 && errno == ECHILD; /* SIGCHLD was ignored, so nobody knows its status */
+    bool lost = found < 0 && errno == ECHILD; /* SIGCHLD was ignored, so its status is unknown */
     if (found != child->id && !lost) return false;
     *exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
     *signal_number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;

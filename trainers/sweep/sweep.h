@@ -5,7 +5,7 @@
 #include "evaluation.h"
 #include "plan.h"
 
-/* How a run stands when the sweep is over. */
+/* How a run ended. */
 typedef enum mg_sweep_end {
     MG_SWEEP_OPEN,   /* not begun, or stopped and saved */
     MG_SWEEP_DONE,   /* finished, now or before */
@@ -36,7 +36,7 @@ typedef struct mg_sweep_how {
 
 /* How many threads the process in a slot gets, at least 1; 0 if how->threads is. */
 int mg_sweep_threads(const mg_sweep_how *how, int slot);
-/* Run what is not finished. end[run] says how each run stands. When watch->stop asks, the processes are asked to save
+/* Run what is not finished. end[run] says how each run ended. When watch->stop asks, the processes are asked to save
  * and stop, and waited for: MG_ERR_STOPPED. A run that fails is no failure of this function. */
 mg_status mg_sweep_run(const mg_sweep_plan *plan, const mg_sweep_how *how, const mg_sweep_watch *watch,
                        mg_sweep_end *end, mg_error *error);
