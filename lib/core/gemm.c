@@ -24,30 +24,21 @@ static blasint blas_int(ptrdiff_t n) {
     return (blasint)n;
 }
 
-/* An operand's rows must not overlap, which BLAS would only report on the terminal. */
-static void check_matrix(const char *name, const mg_real *data, ptrdiff_t columns, ptrdiff_t stride) {
-    MG_CHECK(data, "gemm: %s is NULL", name);
-    MG_CHECK(stride >= columns, "gemm: the rows of %s are %td apart, but have %td elements", name, stride, columns);
-}
-
 /* C = beta C: a product with nothing to add. */
 static void scale(ptrdiff_t m, ptrdiff_t n, mg_real beta, mg_real *c, ptrdiff_t stride) {
     for (ptrdiff_t i = 0; i < m; i++)
         for (ptrdiff_t j = 0; j < n; j++) c[i * stride + j] = beta == 0 ? 0 : beta * c[i * stride + j];
 }
 
-void(mg_gemm)(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, mg_real alpha, mg_matrix a, mg_matrix b, mg_real beta, mg_real *c,
-              ptrdiff_t c_stride) {
+void mg_gemm(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, mg_real alpha, mg_matrix a, mg_matrix b, mg_real beta, mg_real *c,
+             ptrdiff_t c_stride) {
     mg_gemm_one_thread();
-    MG_CHECK(m >= 0 && n >= 0 && k >= 0, "gemm: the sizes are %td, %td and %td; none may be negative", m, n, k);
+    mg_gemm_check(m, n, k, a, b, c, c_stride);
     if (m == 0 || n == 0) return;
-    check_matrix("C", c, n, c_stride);
     if (k == 0) { /* BLAS's product with a vector would leave C as it is */
         scale(m, n, beta, c, c_stride);
         return;
     }
-    check_matrix("A", a.data, a.transposed ? m : k, a.stride);
-    check_matrix("B", b.data, b.transposed ? k : n, b.stride);
     if (m == 1 && !a.transposed) { /* one row times a matrix: the case of decoding, bound by memory */
         blasint rows = blas_int(b.transposed ? n : k), columns = blas_int(b.transposed ? k : n);
         BLAS_GEMV(CblasRowMajor, b.transposed ? CblasNoTrans : CblasTrans, rows, columns, alpha, b.data,

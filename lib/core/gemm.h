@@ -17,6 +17,19 @@ MG_API void mg_gemm(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, mg_real alpha, mg_mat
                     mg_real *c, ptrdiff_t c_stride);
 
 /* ---- Not installed: between maskgrad's own files ---- */
+/* Fails unless the sizes are at least 0, and the rows of no matrix overlap, which BLAS would only report on the
+ * terminal. */
+static inline void mg_gemm_check(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, mg_matrix a, mg_matrix b, const mg_real *c,
+                                 ptrdiff_t c_stride) {
+    ptrdiff_t a_columns = a.transposed ? m : k, b_columns = b.transposed ? k : n;
+    MG_CHECK(m >= 0 && n >= 0 && k >= 0, "gemm: the sizes are %td, %td and %td; none may be negative", m, n, k);
+    if (m == 0 || n == 0) return;
+    MG_CHECK(c_stride >= n && c, "gemm: the rows of C are %td apart, but have %td elements", c_stride, n);
+    if (k == 0) return;
+    MG_CHECK(a.data && b.data, "gemm: %s is NULL", a.data ? "B" : "A");
+    MG_CHECK(a.stride >= a_columns, "gemm: the rows of A are %td apart, but have %td elements", a.stride, a_columns);
+    MG_CHECK(b.stride >= b_columns, "gemm: the rows of B are %td apart, but have %td elements", b.stride, b_columns);
+}
 /* Keep BLAS from starting threads in products of the calling thread. Each thread calls it before its first product,
  * while no other thread is in one: an OpenBLAS built on OpenMP keeps this setting per thread. */
 void mg_gemm_one_thread(void);

@@ -7,7 +7,8 @@
 
 #include <stdlib.h>
 
-/* In an OpenBLAS build, the names of gemm.c are taken. */
+/* In an OpenBLAS build, the names of gemm.c are taken; and gemm.h's macros are for callers. */
+#define MG_LIBRARY
 #define mg_gemm portable_gemm
 #define mg_gemm_one_thread portable_gemm_one_thread
 #define mg_gemm_warm portable_gemm_warm

@@ -82,6 +82,7 @@ static void finish(ptrdiff_t rows, ptrdiff_t columns, mg_real alpha, const mg_re
 void mg_gemm(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, mg_real alpha, mg_matrix a, mg_matrix b, mg_real beta, mg_real *c,
              ptrdiff_t c_stride) {
     mg_real panel[DEPTH * COLUMNS], sums[TILE * COLUMNS];
+    mg_gemm_check(m, n, k, a, b, c, c_stride);
     ptrdiff_t row_step = a.transposed ? 1 : a.stride, step = a.transposed ? a.stride : 1;
     for (ptrdiff_t j = 0; j < n; j += COLUMNS) {
         ptrdiff_t columns = n - j < COLUMNS ? n - j : COLUMNS;
