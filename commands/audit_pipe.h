@@ -24,7 +24,7 @@ typedef struct audit_pipe {
 mg_status audit_pipe_start(audit_pipe *pipe, char *const *argv, mg_error *error);
 /* Our own standard input and output are the pipes. */
 void audit_pipe_stdio(audit_pipe *pipe);
-/* End it: by closing its input; if it is not gone soon, by SIGTERM; then by SIGKILL. Nothing else is signalled. `kindly`
+/* End it: by closing its input; if it is not gone soon, by SIGTERM; then by SIGKILL. No other is signalled. `kindly`
  * false leaves out the first. */
 void audit_pipe_close(audit_pipe *pipe, bool kindly);
 

@@ -20,7 +20,4 @@ static int teardown(void **state) {
     return 0;
 }
 
-/* A row of the table of tests. */
-#define test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
 #endif

@@ -124,6 +124,7 @@ static void infinite_scores_are_limits(void **state) {
 }
 
 int main(void) {
+#define test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         test(scores_of_any_size),
         test(infinite_scores_are_limits),

@@ -104,6 +104,7 @@ static void a_gradient_sums_to_zero(void **state) {
 }
 
 int main(void) {
+#define test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         test(logits_of_any_size),
         test(infinite_logits_are_limits),

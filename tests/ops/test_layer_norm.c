@@ -76,6 +76,7 @@ static void the_first_element_may_be_any(void **state) {
 }
 
 int main(void) {
+#define test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         test(equal_numbers_are_zero),
         test(a_large_mean_leaves_a_small_spread),

@@ -188,6 +188,7 @@ static void wrong_shapes_name_operation_shapes_and_line(void **state) {
 }
 
 int main(void) {
+#define test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         test(shapes_broadcast_as_in_numpy),
         test(broadcasting_does_not_depend_on_tiles),
