@@ -101,12 +101,3 @@ mg_influence mg_influence_read(ptrdiff_t T, const double *map) {
     if (found.pairs > 0) describe(T, map, &found);
     return found;
 }
-
-ptrdiff_t mg_influence_silent_row(ptrdiff_t T, const double *map) {
-    for (ptrdiff_t i = 1; i < T; i++) {
-        bool moved = false;
-        for (ptrdiff_t j = 0; j < i; j++) moved |= map[i * T + j] != 0;
-        if (!moved) return i;
-    }
-    return -1;
-}

@@ -17,8 +17,5 @@ typedef struct mg_influence {
 /* ---- Not installed: between maskgrad's own files ---- */
 /* map (T,T), row-major. An entry that is not 0 is an influence, NaN and infinity included. */
 mg_influence mg_influence_read(ptrdiff_t T, const double *map);
-/* The first row from 1 on that no earlier column moves; -1: there is none. Where nothing flows, no leak can be seen, so
- * a map with such a row proves nothing. */
-ptrdiff_t mg_influence_silent_row(ptrdiff_t T, const double *map);
 
 #endif
