@@ -35,7 +35,7 @@ static mg_trainer *fixture_trainer(const mg_train_options *options, const mg_cor
     return trainer;
 }
 
-static double fixture_step(mg_trainer *trainer) {
+__attribute__((unused)) static double fixture_step(mg_trainer *trainer) {
     mg_step step;
     assert_ok(mg_trainer_step(trainer, &step, &fixture_error));
     return step.loss;
