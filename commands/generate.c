@@ -10,15 +10,17 @@
 #include "printable.h"
 #include "say.h"
 #include "speculator.h"
+#include "tokenizer_internal.h"
 #include "utf8.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 typedef struct generate_options {
-    const char *prompt, *ids, *draft;
+    const char *prompt, *ids, *draft, *stop;
     int64_t n_tokens;
     int n_samples, n_draft;
     mg_sampler sampler;
@@ -26,6 +28,8 @@ typedef struct generate_options {
     bool cache;    /* --kv-cache: insist on it */
     bool no_cache; /* --no-kv-cache */
     bool raw;
+    bool interactive;
+    bool ignore_end; /* --ignore-eos */
     int threads;
 } generate_options;
 
@@ -37,7 +41,10 @@ static const mg_setting flags[] = {
     {.kind = MG_SETTING_HEADING, .help = "Prompt:"},
     {.name = "prompt", .also = "p start", TEXT(prompt, "TEXT"), .help = "Text to continue"},
     {.name = "ids", TEXT(ids, "1,2,3"), .help = "Prompt as token ids; the output is ids too"},
+    {.name = "interactive", .also = "i", ON(interactive), .help = "Continue each line of standard input, until its end"},
     {.kind = MG_SETTING_HEADING, .help = "Text:"},
+    {.name = "stop", TEXT(stop, "TEXT"), .help = "End a sample before this text"},
+    {.name = "ignore-eos", ON(ignore_end), .help = "Go on after <|endoftext|>, which ends a sample where the model has it"},
     {.name = "max-new-tokens", .also = "n n-predict", LONG_COUNT(n_tokens, 1, 1000000000), .help = "Tokens per sample"},
     {.name = "num-samples", COUNT(n_samples, 1, 1000000), .help = "Number of samples from the same prompt"},
     {.name = "temperature", .also = "temp", REAL(sampler.temperature, 0, 1000000),
@@ -105,11 +112,19 @@ static mg_status read_prompt(prompt *p, const generate_options *o, const mg_chec
 
 /* ---- Printing ---- */
 
+enum { LONGEST_STOP = 256 };
+
 typedef struct printer {
     const mg_tokenizer *tokenizer; /* NULL: ids */
     mg_utf8_stream stream;
     int previous; /* -1: nothing was printed yet */
     bool raw;     /* control characters too */
+    /* What ends a sample, once the prompt is printed: the token end_id (-1: none), or this text ("": none). */
+    int end_id;
+    const char *stop;
+    char held[LONGEST_STOP]; /* printed already, but for what `stop` begins with */
+    size_t n_held;
+    bool done;
 } printer;
 
 /* Whole characters. A vocabulary may hold control characters, which a terminal would obey. */
@@ -130,18 +145,36 @@ static void print_bytes(printer *p, const char *bytes, size_t length) {
     }
 }
 
+/* Bytes that may begin the text that ends a sample are held back until it is clear. */
+static void print_until_stop(printer *p, const char *bytes, size_t length) {
+    size_t n_stop = p->stop ? strlen(p->stop) : 0;
+    if (n_stop == 0) print_bytes(p, bytes, length);
+    for (size_t i = 0; n_stop > 0 && i < length && !p->done; i++) {
+        p->held[p->n_held++] = bytes[i];
+        while (p->n_held > 0 && memcmp(p->held, p->stop, p->n_held) != 0) {
+            print_bytes(p, p->held, 1);
+            memmove(p->held, p->held + 1, --p->n_held);
+        }
+        p->done = p->n_held == n_stop;
+    }
+    if (p->done) p->n_held = 0;
+}
+
+/* false: no more text is needed. */
 static bool print_token(int id, void *user) {
     printer *p = user;
+    p->done = p->done || (id == p->end_id && id >= 0);
+    if (p->done) return false;
     if (p->tokenizer) {
         const char *separator = mg_tokenizer_separator(p->tokenizer, p->previous, id);
         mg_token token = mg_tokenizer_token(p->tokenizer, id);
-        print_bytes(p, separator, strlen(separator));
-        print_bytes(p, token.bytes, token.length);
+        print_until_stop(p, separator, strlen(separator));
+        print_until_stop(p, token.bytes, token.length);
     } else {
         printf(p->previous < 0 ? "%d" : ",%d", id);
     }
     p->previous = id;
-    return fflush(stdout) == 0; /* a reader that went away needs no more text */
+    return fflush(stdout) == 0 && !p->done; /* a reader that went away needs no more text */
 }
 
 /* Who writes: the model by itself, or with another that drafts. */
@@ -151,15 +184,20 @@ typedef struct writer {
 } writer;
 
 static printer new_printer(const generate_options *o, const mg_tokenizer *tokenizer) {
-    return (printer){.tokenizer = tokenizer, .previous = -1, .raw = o->raw || !isatty(STDOUT_FILENO)};
+    return (printer){.tokenizer = tokenizer, .previous = -1, .end_id = -1, .raw = o->raw || !isatty(STDOUT_FILENO)};
 }
 
-static void print_prompt(printer *p, const prompt *start) {
+static void print_prompt(printer *p, const generate_options *o, const prompt *start) {
     for (size_t i = 0; i < start->n && !start->is_empty; i++) print_token(start->ids[i], p);
+    if (!p->tokenizer) return;
+    p->stop = o->stop;
+    if (!o->ignore_end) p->end_id = mg_tokenizer_end_of_text(p->tokenizer);
 }
 
 static void end_sample(printer *p, bool others_follow) {
     char last[3];
+    print_bytes(p, p->held, p->n_held);
+    p->n_held = 0;
     fwrite(last, 1, mg_utf8_flush(&p->stream, last), stdout);
     putchar('\n');
     if (others_follow) puts("---------------");
@@ -168,7 +206,7 @@ static void end_sample(printer *p, bool others_follow) {
 static mg_status print_sample(const writer *w, const generate_options *o, const prompt *start,
                               const mg_tokenizer *tokenizer, int sample, mg_error *error) {
     printer p = new_printer(o, tokenizer);
-    print_prompt(&p, start);
+    print_prompt(&p, o, start);
     uint64_t seed = (uint64_t)o->seed;
     uint32_t number = (uint32_t)sample;
     mg_status status = w->speculator
@@ -192,7 +230,7 @@ static bool take_token(uint32_t sample, int id, void *user) {
     chunk *s = user;
     ptrdiff_t i = (ptrdiff_t)sample - s->first;
     s->ids[i * s->n + s->drawn[i]++] = id;
-    if (i == 0 && !print_token(id, &s->first_printer)) s->reader_left = true;
+    if (i == 0 && !print_token(id, &s->first_printer) && !s->first_printer.done) s->reader_left = true;
     return !s->reader_left;
 }
 
@@ -203,16 +241,16 @@ static mg_status print_side_by_side(const writer *w, const generate_options *o, 
     s.drawn = mg_alloc_zero((size_t)n_samples, sizeof *s.drawn, "samples", error);
     mg_status status = s.ids && s.drawn ? MG_OK : MG_ERR_MEMORY;
     if (status == MG_OK) {
-        print_prompt(&s.first_printer, start);
+        print_prompt(&s.first_printer, o, start);
         status = mg_generate_samples(w->generator, &o->sampler, (uint64_t)o->seed, (uint32_t)first, n_samples, s.n,
                                      take_token, &s, error);
         end_sample(&s.first_printer, status == MG_OK && first + 1 < o->n_samples);
     }
     for (int i = 1; i < n_samples && status == MG_OK && !s.reader_left; i++) {
         printer p = new_printer(o, tokenizer);
-        print_prompt(&p, start);
-        for (ptrdiff_t k = 0; k < s.drawn[i] && !s.reader_left; k++)
-            s.reader_left = !print_token(s.ids[i * s.n + k], &p);
+        print_prompt(&p, o, start);
+        for (ptrdiff_t k = 0; k < s.drawn[i] && !s.reader_left && !p.done; k++)
+            s.reader_left = !print_token(s.ids[i * s.n + k], &p) && !p.done;
         end_sample(&p, first + i + 1 < o->n_samples);
     }
     mg_free(s.ids);
@@ -327,6 +365,29 @@ static mg_status load(const char *asked, mg_checkpoint *checkpoint, mg_error *er
     return mg_checkpoint_load(checkpoint, path, false, error);
 }
 
+/* Each line is a prompt of its own; what cannot be a prompt is named, and the next line is read. */
+static mg_status converse(generate_options *o, const mg_checkpoint *checkpoint, const mg_checkpoint *draft,
+                          mg_error *error) {
+    char *text = NULL;
+    size_t room = 0;
+    mg_status status = MG_OK;
+    bool asks = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    for (; status == MG_OK && !ferror(stdout); o->seed = o->seed < INT64_MAX ? o->seed + 1 : 0) {
+        if (asks) fputs("> ", stdout), fflush(stdout);
+        ssize_t n = getline(&text, &room, stdin);
+        if (n < 0) break;
+        if (n > 0 && text[n - 1] == '\n') text[n - 1] = '\0';
+        o->prompt = text;
+        status = generate(o, checkpoint, draft, error);
+        if (status != MG_ERR_INPUT) continue;
+        mg_say("generate", "%s", error->message);
+        status = MG_OK;
+    }
+    if (asks) putchar('\n');
+    free(text);
+    return status;
+}
+
 static int run_command(int argc, char **argv) {
     generate_options options = {
         .n_tokens = 200, .n_samples = 1, .n_draft = 4, .sampler = {.temperature = 0.8, .top_p = 1}, .seed = 1337};
@@ -335,6 +396,11 @@ static int run_command(int argc, char **argv) {
     mg_given given;
     mg_flags_parse(&line, tables, argc, argv, &asked, &given);
     if (options.prompt && options.ids) mg_usage_error(&line, "--prompt and --ids are two prompts: give one");
+    if (options.interactive && (options.prompt || options.ids))
+        mg_usage_error(&line, "--interactive takes its prompts from standard input: leave out --prompt and --ids");
+    if (options.stop && strlen(options.stop) >= LONGEST_STOP)
+        mg_usage_error(&line, "--stop takes a text of at most %d bytes", LONGEST_STOP - 1);
+    if (options.ids) mg_warn_idle(&line, &given, "stop ignore-eos", "with --ids, the output is ids");
     if (options.cache && options.no_cache) mg_usage_error(&line, "--kv-cache and --no-kv-cache contradict each other");
     if (options.draft && options.no_cache)
         mg_usage_error(&line, "--draft works with KV caches: it cannot be combined with --no-kv-cache");
@@ -349,7 +415,9 @@ static int run_command(int argc, char **argv) {
     mg_status status = load(asked, &checkpoint, &error);
     if (status == MG_OK && options.draft) status = load(options.draft, &draft, &error);
     mg_heap_trim();
-    if (status == MG_OK) status = generate(&options, &checkpoint, options.draft ? &draft : NULL, &error);
+    if (status == MG_OK)
+        status = options.interactive ? converse(&options, &checkpoint, options.draft ? &draft : NULL, &error)
+                                     : generate(&options, &checkpoint, options.draft ? &draft : NULL, &error);
     mg_checkpoint_free(&checkpoint);
     mg_checkpoint_free(&draft);
     return mg_command_end(&line, status, &error);
