@@ -190,8 +190,9 @@ done
 status 1 "$program" evaluate causal --data nofile.csv
 status 0 "$program" evaluate text --data text.txt --eval-iters 2
 grep -qE '^7,[0-9.]+,$' out || fail "no floor for a text"
-status 2 "$program" evaluate causal
-says --data
+cp causal/checkpoint.h5 alone.h5
+status 2 "$program" evaluate alone.h5
+says "there is no run.json beside alone.h5"
 status 2 "$program" evaluate causal --data "$data" --mask some
 says "own, both, or a mask"
 status 2 "$program" evaluate causal --data "$data" --split test
