@@ -397,9 +397,9 @@ static bool is_there(const char *program) {
 
 /* Without the user's own settings, and in a locale that knows every sign and no decimal comma. One that hangs is ended,
  * where there is a program for that. */
-static char *const gnuplot[] = {"env", "LC_ALL=C.UTF-8", "gnuplot", "-d", NULL};
-static char *const gnuplot_with_a_limit[] = {"env", "LC_ALL=C.UTF-8", "timeout", "-s", "KILL",
-                                             "60",  "gnuplot",        "-d",      NULL};
+static char *const gnuplot[] = {"env", "-u", "GNUTERM", "LC_ALL=C.UTF-8", "gnuplot", "-d", NULL};
+static char *const gnuplot_with_a_limit[] = {
+    "env", "-u", "GNUTERM", "LC_ALL=C.UTF-8", "timeout", "-s", "KILL", "60", "gnuplot", "-d", NULL};
 
 MG_NORETURN static void become(char *const *command, int folder, int script) {
     if (fchdir(folder) == 0 && dup2(script, STDIN_FILENO) >= 0) {

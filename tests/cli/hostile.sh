@@ -9,4 +9,5 @@ if ! "$python" -c 'import h5py' 2>/dev/null; then
     echo "SKIPPED: this needs h5py for $python (Debian: python3-h5py)"
     exit 77
 fi
+"$python" "$source/tests/fuzz/import_members.py" "$program" "$source/tests/data/gpt2-like/text"
 "$python" "$source/tests/fuzz/reseal.py" "$program" 10

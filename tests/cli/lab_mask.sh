@@ -86,4 +86,6 @@ mkdir all && echo precious >all/index.html
 "$maskgrad" lab mask --checkpoint model --out-dir own >out.txt 2>&1 || fail "lab mask --checkpoint: status $?"
 grep -q '^the model.s scores under −∞: weight on the future,exactly 0,0,pass$' own/summary.csv || fail "no verdict on the model"
 [ -s own/model.csv ] || fail "no table of the model"
+# The user's settings of gnuplot are not ours.
+GNUTERM=x11 "$maskgrad" lab mask --quick --out-dir settings >out.txt 2>&1 || fail "with GNUTERM: $(tail -n 1 out.txt)"
 echo ok
