@@ -16,8 +16,14 @@ scripts/bench-vs-torch.sh  measures for minutes
 scripts/growth.py          measures for minutes
 scripts/loading.sh         builds, and measures for minutes
 scripts/alarm-runs.sh      trains for an hour
+scripts/install-deps.sh    installs
+scripts/portable-hashes.sh  builds, and trains on several machines
 scripts/kill-test.sh       kills runs for minutes; cli.kill does so for seconds
 cmake                      builds and installs; cli.examples does both
+maskgrad sweep --set       trains up to thirty models; cli.sweep trains some
+maskgrad compare runs/masks  compares those
+maskgrad playground --data  trains a model; cli.playground does
+maskgrad lab dial --seeds  trains fifteen models; cli.lab_dial trains some
 maskgrad lab all           runs every lab; cli.lab_all does
 maskgrad lab attention --data   trains two models; cli.lab_attention does
 maskgrad lab attention --prompt   trains two models; cli.lab_attention does
@@ -29,7 +35,7 @@ END
 command_lines() { # FILE
     sed -nE 's/^    ((build\/release\/)?maskgrad [a-z]+( .*)?|(scripts|cmake|ctest|python3|zcat).*)$/\1/p' "$1" |
         sed -E 's/ +#.*//'
-    sed -E 's/^    .*//; /^```/,/^```/d' "$1" | tr '\n' ' ' | grep -oE '`[^`]+`' | tr -d '`' |
+    sed -E 's/^    .*//; /^```/,/^```/d' "$1" | tr '\n' ' ' | grep -oE '`[^`]+`' | tr -d '`' | sed 's,\\|,|,g' |
         sed -nE '/^(build\/release\/)?maskgrad [a-zC]/p; /\| maskgrad /p; /^(scripts\/|python3 )/p'
 }
 
@@ -112,6 +118,7 @@ completed() { # a line that leaves out what stands in the text around it
     line=${line/--block-size N/--block-size 16}
     case $line in
     *'train --resume'*) ;;
+    *'train --auto-resume'*) line="$line --data book.txt --out-dir auto" ;;
     *'maskgrad train'*--data*) line="${line/maskgrad train/maskgrad train --force}" ;;
     *'maskgrad train'*) line="${line/maskgrad train/maskgrad train --force --data datasets/data/frases.csv}" ;;
     *'audit --sequences 1') line="$line CHECKPOINT" ;;
