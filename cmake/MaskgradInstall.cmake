@@ -11,7 +11,7 @@ add_library(libmaskgrad $<TARGET_OBJECTS:mg_core> $<TARGET_OBJECTS:mg_ops> $<TAR
                         $<TARGET_OBJECTS:mg_trainers>)
 set_target_properties(libmaskgrad PROPERTIES OUTPUT_NAME maskgrad EXPORT_NAME maskgrad LINKER_LANGUAGE C
     VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
-target_link_libraries(libmaskgrad PRIVATE $<BUILD_INTERFACE:maskgrad_build> ${maskgrad_arithmetic} Threads::Threads csv::csv
+target_link_libraries(libmaskgrad PRIVATE $<BUILD_INTERFACE:maskgrad_build> ${maskgrad_blas} Threads::Threads csv::csv
     PkgConfig::PCRE2 hdf5::hdf5 PkgConfig::JANSSON ZLIB::ZLIB m)
 target_include_directories(libmaskgrad INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 if(MASKGRAD_DOUBLE)
