@@ -164,7 +164,9 @@ static void set(parser *p, int index, const char *text) {
     if (other) mg_setting_format(other, values, before, sizeof before);
     int at = find_given(&p->given, flag);
     if (flag->kind == MG_SETTING_LIST) {
-        if (!text[0] || strchr(text, '\n')) mg_usage_error(p->line, "--%s takes one path, in one line", flag->name);
+        if (!text[0]) mg_usage_error(p->line, "--%s needs a path", flag->name);
+        if (strchr(text, '\n'))
+            mg_usage_error(p->line, "--%s does not take a path with a line break in it: rename the file", flag->name);
         if (at >= 0) text = add_item(p, flag, p->given.flag[at].text, text);
     }
     mg_error error;

@@ -11,6 +11,7 @@ python=/usr/bin/python3
 # A color, a window title, a C1 introducer, an override of direction, a line separator, DEL, a tab, and a forged line.
 nasty=$'\e[31m\e]0;title\a\xc2\x9b31m\xe2\x80\xae\xe2\x80\xa8\x7f\t\rFORGED\nFORGED'
 word=${nasty//[$'\t\r\n']/} # what a grammar's word may hold
+path=${nasty//$'\n'/}        # and a path of --data
 
 failures=0
 fail() { echo "FAILED: $*" >&2; failures=$((failures + 1)); }
@@ -43,18 +44,19 @@ run 2 train "--mask=$nasty"
 run 2 generate one "$nasty"
 
 # Files that are not there, and names of those that are.
-run 1 train --data "$folder/$nasty"
+run 2 train --data "$folder/$nasty"
+run 1 train --data "$folder/$path"
 run 1 inspect "$folder/$nasty"
 run 1 compare "$folder/$nasty" "$folder/$nasty"
-mkdir "$folder/$nasty"
-run 1 train --data "$folder/$nasty"
+mkdir "$folder/$nasty" "$folder/$path"
+run 1 train --data "$folder/$path"
 
 # A CSV file's header and cells; text; a grammar's states and words.
 printf '"%s",text\n1,2\n' "$nasty" >"$folder/table.csv"
 run 2 train --data "$folder/table.csv" --column body
 run 2 train --data "$folder/table.csv" --column "$nasty "
-printf 'a,b\n1\n' >"$folder/$nasty/ragged.csv"
-run 1 train --data "$folder/$nasty/ragged.csv" --column a
+printf 'a,b\n1\n' >"$folder/$path/ragged.csv"
+run 1 train --data "$folder/$path/ragged.csv" --column a
 for row in "$word,x,B,1" "A,$word,A,-1" "A,x,$word,1" "A,x,A,$word" "A,\"$nasty\",A,1"; do
     printf 'state,word,next,weight\nA,x,A,1\n%s\n' "$row" >"$folder/grammar.csv"
     run 1 train --data "$folder/grammar.csv"
@@ -64,19 +66,19 @@ run 1 train --data "$folder/grammar.csv"
 
 # A whole run of such words, in such a folder, from a file of such a name.
 printf 'state,word,next,weight\nA,%s,A,1\nA,b,A,1\n' "$word" >"$folder/grammar.csv"
-cp "$folder/grammar.csv" "$folder/$nasty/$nasty.csv"
-run 0 train --data "$folder/$nasty/$nasty.csv" --out-dir "$folder/$nasty/run" --grammar-size 200 "${tiny[@]}"
+cp "$folder/grammar.csv" "$folder/$path/$path.csv"
+run 0 train --data "$folder/$path/$path.csv" --out-dir "$folder/$nasty/run" --grammar-size 200 "${tiny[@]}"
 run 0 train --data "$folder/grammar.csv" --out-dir "$folder/run" --grammar-size 200 "${tiny[@]}"
-printf 'plain\r\n%s' "$nasty$nasty" >"$folder/$nasty/text.csv" # a warning names it
-run 0 train --data "$folder/$nasty/text.csv" --out-dir "$folder/text" "${tiny[@]}"
+printf 'plain\r\n%s' "$nasty$nasty" >"$folder/$path/text.csv" # a warning names it
+run 0 train --data "$folder/$path/text.csv" --out-dir "$folder/text" "${tiny[@]}"
 run 0 compare "$folder/$nasty/run" "$folder/run" --out-dir "$folder/compare"
 run 0 compare "$folder/$nasty/run" "$folder/run" --out-dir "$folder/$nasty/compare"
 run 0 audit "$folder/$nasty/run" --sequences 1 --length 4 --out-dir "$folder/$nasty/audit" --json "$folder/$nasty/json"
 run 0 lab mask --quick --out-dir "$folder/$nasty/lab"
-run 1 lab mask --quick --out-dir "$folder/$nasty/ragged.csv/lab"
+run 1 lab mask --quick --out-dir "$folder/$path/ragged.csv/lab"
 run 0 bench --checkpoint "$folder/$nasty/run" --csv "$folder/$nasty/bench.csv"
 run 0 import "$source/tests/data/gpt2-like/plain" --out "$folder/$nasty/gpt2.h5"
-run 0 evaluate "$folder/$nasty/run" --data "$folder/$nasty/$nasty.csv" --eval-iters 1
+run 0 evaluate "$folder/$nasty/run" --data "$folder/$path/$path.csv" --eval-iters 1
 run 0 inspect "$folder/$nasty/run"
 run 0 inspect --json "$folder/run"
 run 0 evaluate "$folder/$nasty/run" "$folder/run" --data "$folder/grammar.csv"

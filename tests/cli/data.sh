@@ -70,7 +70,7 @@ refused 2 '--delimiter is one punctuation mark' --data utf8.csv --column texto -
 refused 2 '--delimiter is one punctuation mark' --data utf8.csv --column texto --delimiter '"'
 
 # One flag given again is one list, but other flags keep their last value.
-refused 2 '--data takes one path' --data ''
+refused 2 '--data needs a path' --data ''
 train --data a.txt --max-iters 9 --max-iters 2 --out-dir last || fail "a repeated flag: $(cat err)"
 [ "$(setting last max_iters)" = 2 ] || fail "the last value counts"
 echo "data is read as people have it"
