@@ -312,6 +312,10 @@ static mg_status check_idle(mg_corpus *corpus, const mg_data_options *options, m
         warn(corpus, "%s is not read: the checkpoint has its own merges", options->merges);
     if (!is_grammar && options->grammar_size != USUAL_GRAMMAR)
         warn(corpus, "the grammar size changes nothing: %s is not a grammar", corpus->name);
+    if (is_grammar && options->delimiter)
+        warn(corpus, "--delimiter changes nothing: %s is a grammar, whose delimiter is found", corpus->name);
+    if (is_grammar && options->special)
+        warn(corpus, "--special changes nothing: %s is a grammar, whose words are its tokens", corpus->name);
     return MG_OK;
 }
 

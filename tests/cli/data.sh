@@ -69,6 +69,12 @@ train --data utf8.csv --column texto --mask documents --special --max-iters 4 --
 refused 2 '--delimiter is one punctuation mark' --data utf8.csv --column texto --delimiter ab
 refused 2 '--delimiter is one punctuation mark' --data utf8.csv --column texto --delimiter '"'
 
+# A grammar takes neither of these, which is said.
+train --data "$source/datasets/data/frases.csv" --grammar-size 2000 --max-iters 1 --delimiter ';' --special --out-dir idle ||
+    fail "a grammar: $(cat err)"
+says '--delimiter changes nothing: frases.csv is a grammar'
+says '--special changes nothing: frases.csv is a grammar'
+
 # One flag given again is one list, but other flags keep their last value.
 refused 2 '--data needs a path' --data ''
 train --data a.txt --max-iters 9 --max-iters 2 --out-dir last || fail "a repeated flag: $(cat err)"

@@ -206,17 +206,16 @@ rejected() { # EXPRESSION SAYS
     status 1 train --resume --out-dir edited
     says "$2"; one_sentence
 }
-# Each setting that defines the run: another value of it is not the checkpoint's run.
+# Each setting that defines the run: another value of it is not the checkpoint's run. Of a grammar, delimiter and special
+# change nothing, and train says so (cli.data).
 for key in $(python3 -c 'import json; print(*json.load(open("part/run.json"))["settings"])'); do
     case $key in
-    data | merges | encoding | max_iters | eval_interval | eval_iters | log_interval | save_interval | threads | name | on_alarm) continue ;;
+    data | merges | encoding | delimiter | special | max_iters | eval_interval | eval_iters | log_interval | save_interval | threads | name | on_alarm) continue ;;
     scale | output_projection | positions) value="False" ;;
     lookahead) value="'all'" ;;
     leak) value="'0.1:1'" ;;
     tokens) value="'char'" ;;
     column) value="'word'" ;;
-    delimiter) value="';'" ;;
-    special) value="True" ;;
     n_layer | n_head | n_embd | block_size | batch_size | grad_accum | warmup_iters | seed | grammar_size) value="s['$key'] * 2" ;;
     lr_decay_iters) value="70" ;;
     *) value="s['$key'] * 0.9 + 0.0013" ;;
