@@ -12,7 +12,7 @@ double mg_portable_log(double x) {
     if (scaled) x *= 0x1p54;
     memcpy(&bits, &x, sizeof bits);
     int64_t exponent = (bits >> 52) - 1023;
-    bits -= exponent << 52;
+    bits -= exponent * ((int64_t)1 << 52);
     double m;
     memcpy(&m, &bits, sizeof m);
     if (m > 0x1.6a09e667f3bcdp+0) {
