@@ -323,12 +323,13 @@ static double quarter(const model *m, int steps, int number) {
     return end > begin ? sum / (end - begin) : NAN;
 }
 
-/* Why a loss that is too high by `excess` says nothing yet; NULL if it does: it would not get there in as many steps
- * again, not even as fast as it fell last. */
+/* Why a loss that is too high by `excess` says nothing yet; NULL if it does: it falls slowly, and would not get there
+ * in as many steps again, not even as fast as it fell last. A young model's loss falls by fits and starts. */
 static const char *too_early(mg_lab *lab, const model *m, int steps, double excess) {
+    static const double FAST = 0.1; /* nats per quarter */
     double fell = quarter(m, steps, 2) - quarter(m, steps, 3);
     if (steps < 4) return "too few steps";
-    if (excess > 4 * fell) return NULL;
+    if (fell < FAST && excess > 4 * fell) return NULL;
     return lab_format(lab,
                       "too few steps: the loss still fell by %.3f nats from the third quarter of the training to the "
                       "last",
