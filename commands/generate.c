@@ -29,9 +29,23 @@ typedef struct generate_options {
     bool no_cache; /* --no-kv-cache */
     bool raw;
     bool interactive;
-    bool ignore_end; /* --ignore-eos */
+    bool ignore_end;    /* --ignore-eos */
+    bool has_mask;      /* --mask … */
+    mg_gpt_config mask; /* … and what it is; the rest is not used */
     int threads;
 } generate_options;
+
+static mg_status parse_mask(const char *text, void *value, mg_error *error) {
+    generate_options *o = value;
+    o->has_mask = true;
+    return mg_mask_parse(text, &o->mask, error);
+}
+
+static void format_mask(const void *value, char *text, size_t size) {
+    const generate_options *o = value;
+    text[0] = '\0';
+    if (o->has_mask) mg_mask_words(&o->mask, text, size);
+}
 
 #define ROWS_OF generate_options
 #include "flag_rows.h"
@@ -55,6 +69,8 @@ static const mg_setting flags[] = {
     {.name = "raw", ON(raw), .help = "Write control characters unchanged to a terminal too (default: as \\xHH there)"},
     SEED_FLAG(seed, "Seed of the draws: the same seed gives the same text"),
     {.kind = MG_SETTING_HEADING, .help = "Computation:"},
+    {.name = "mask", .kind = MG_SETTING_CUSTOM, .parse = parse_mask, .format = format_mask, .argument = "MASK",
+     .help = "Write under another mask than the model was trained with: one that train --mask takes [the model's own]"},
     {.name = "no-kv-cache", .also = "no-cache", ON(no_cache), .help = "Recompute the whole window for each token"},
     {.name = "kv-cache", ON(cache),
      .help = "Use a KV cache, and fail if the model cannot have one (default: use it if it can)"},
@@ -305,13 +321,28 @@ static mg_status choose_cache(bool *cache, const generate_options *o, const mg_g
     mg_mask_words(config, mask, sizeof mask);
     if (o->cache)
         return mg_error_set(error, MG_ERR_INPUT,
-                            "--kv-cache cannot be used: this model was trained with mask '%s', so every new token "
+                            "--kv-cache cannot be used: the mask is '%s', so every new token "
                             "changes the keys and values of the earlier ones, so a cache would be wrong",
                             mask);
-    mg_say("generate",
-           "this model was trained with mask '%s' and learned to read what it should predict; it "
-           "runs without a KV cache, which would give wrong results",
-           mask);
+    mg_say("generate", "%s mask '%s'%s; it runs without a KV cache, which would give wrong results",
+           o->has_mask ? "the model writes under" : "this model was trained with", mask,
+           o->has_mask ? "" : " and learned to read what it should predict");
+    return MG_OK;
+}
+
+/* --mask. Which token ends a document, only a model that was trained with documents knows here. */
+static mg_status set_mask(mg_gpt *gpt, const generate_options *o, mg_error *error) {
+    const mg_gpt_config own = *mg_gpt_get_config(gpt);
+    if (!o->has_mask) return MG_OK;
+    if (o->mask.documents && !own.documents)
+        return mg_error_set(
+            error, MG_ERR_INPUT,
+            "--mask documents needs a model that was trained with it: this one does not say which token "
+            "ends a document");
+    mg_gpt_config asked = o->mask;
+    asked.document_end = own.document_end;
+    mg_gpt_set_mask(gpt, asked.mask);
+    mg_gpt_set_documents(gpt, &asked);
     return MG_OK;
 }
 
@@ -342,6 +373,7 @@ static mg_status generate(const generate_options *o, const mg_checkpoint *checkp
     prompt start = {0};
     writer w = {0};
     mg_status status = mg_sampler_check(&o->sampler, error);
+    if (status == MG_OK) status = set_mask(checkpoint->gpt, o, error);
     if (status == MG_OK && draft) status = check_draft(o, checkpoint, draft, error);
     if (status == MG_OK) status = read_prompt(&start, o, checkpoint, error);
     if (status == MG_OK && start.n > (size_t)config->block_size)

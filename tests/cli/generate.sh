@@ -98,7 +98,23 @@ says "mask 'none'"
 status 0 generate none -n 5 --no-kv-cache
 says "mask 'none'"
 status 2 generate none -n 5 --kv-cache
-says "--kv-cache cannot be used: this model was trained with mask 'none'"
+says "--kv-cache cannot be used: the mask is 'none'"
+
+# ---- Another mask than the model's ----
+status 0 generate causal --temp 0 -n 20 -p "o cachorro"
+cp out own
+status 0 generate causal --temp 0 -n 20 -p "o cachorro" --mask causal --kv-cache
+cmp -s out own || fail "--mask causal is not the model's own mask"
+status 0 generate none -n 5 --mask causal --kv-cache
+[ ! -s err ] || fail "an unmasked model under the mask: $(cat err)"
+status 0 generate causal -n 5 --mask prefix:4
+says "writes under mask 'prefix:4'"
+status 2 generate causal -n 5 --mask none --kv-cache
+says "the mask is 'none'"
+status 2 generate causal -n 5 --mask documents
+says "needs a model that was trained with it"
+status 2 generate causal --mask sideways
+says "not 'sideways'"
 
 # ---- Refusals ----
 status 2 generate causal -p "o xyz"
