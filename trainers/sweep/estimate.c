@@ -40,6 +40,7 @@ static uint64_t kind_of(const mg_run_options *options) {
 static mg_status time_trainer(kind *k, mg_trainer *trainer, const mg_stop *stop, mg_error *error) {
     mg_step step;
     mg_evaluation evaluation;
+    k->step = 0;
     mg_status status = mg_trainer_step(trainer, &step, error); /* the first makes memory ready */
     for (int i = 0; i < MG_SWEEP_TIMED_STEPS && status == MG_OK; i++) {
         status = mg_trainer_step(trainer, &step, error);
@@ -55,12 +56,15 @@ static mg_status time_trainer(kind *k, mg_trainer *trainer, const mg_stop *stop,
     return MG_OK;
 }
 
+/* Only what is refused before the first step makes a kind impossible. Steps that fail, since this run's numbers
+ * diverge, leave its time unknown: the next run of the kind is tried. */
 static mg_status time_kind(kind *k, const mg_run_options *options, int threads, const mg_stop *stop, mg_error *error) {
     mg_corpus *corpus = NULL;
     mg_trainer *trainer = NULL;
     mg_set_threads(threads > 0 ? threads : options->threads);
     mg_status status = mg_corpus_load(&corpus, &options->data, error);
     if (status == MG_OK) status = mg_trainer_new(&trainer, &options->train, corpus, error);
+    k->impossible = status != MG_OK;
     if (status == MG_OK) status = time_trainer(k, trainer, stop, error);
     mg_trainer_free(trainer);
     mg_corpus_free(corpus);
@@ -86,16 +90,24 @@ static kind *find(kind *kinds, int *n, uint64_t hash) {
     return &kinds[(*n)++];
 }
 
+static void say_impossible(mg_sweep_estimate *e, const mg_error *reason) {
+    if (!e->why[0]) snprintf(e->why, sizeof e->why, "%s", reason->message);
+}
+
 static mg_status estimate_run(mg_sweep_estimate *e, kind *k, const mg_run_options *options, int64_t steps, int threads,
                               bool may_time, const mg_stop *stop, mg_error *error) {
     mg_error reason;
-    bool from_file = strcmp(options->init_from, "scratch") != 0; /* its sizes are the file's */
-    mg_status status = MG_OK;
+    bool from_file = strcmp(options->init_from, "scratch") != 0;         /* its sizes are the file's */
+    mg_status status = mg_train_options_check(&options->train, &reason); /* of this run, whatever its kind */
+    if (status != MG_OK) {
+        say_impossible(e, &reason);
+        e->impossible++;
+        return MG_OK;
+    }
     if (!k->timed && !k->impossible && may_time && !from_file) {
         status = time_kind(k, options, threads, stop, &reason);
         if (status == MG_ERR_STOPPED) return mg_error_set(error, status, "%s", reason.message);
-        k->impossible = status != MG_OK;
-        if (k->impossible && !e->why[0]) snprintf(e->why, sizeof e->why, "%s", reason.message);
+        if (k->impossible) say_impossible(e, &reason);
         e->kinds += k->timed;
     }
     if (k->timed) add_run(e, k, options, steps);

@@ -18,7 +18,8 @@ typedef struct mg_sweep_estimate {
 enum { MG_SWEEP_TIMED_STEPS = 3 };
 
 /* Time MG_SWEEP_TIMED_STEPS steps and an evaluation of each kind of run, with so many threads (0: the run's own), until
- * about `budget` seconds are over; kinds that were not reached stay unknown. Nothing is written. MG_ERR_STOPPED. */
+ * about `budget` seconds are over; kinds that were not reached, or whose steps fail, stay unknown. Nothing is written.
+ * MG_ERR_STOPPED. */
 mg_status mg_sweep_estimate_all(mg_sweep_estimate *estimate, const mg_sweep_plan *plan, int threads, double budget,
                                 const mg_stop *stop, mg_error *error);
 
