@@ -356,7 +356,8 @@ static mg_status show(const compare_options *own, const mg_run_set *set, const m
     lab->settings.out_dir = own->out_dir;
     if (each) print_tables(set->record, set->n);
     if (each && grouped) putchar('\n');
-    if (grouped) mg_groups_print(groups, set->n, own->to_loss);
+    if (grouped) mg_groups_print(groups, set, own->to_loss);
+    if (!grouped) mg_groups_tell_unfinished(set);
     if (set->not_begun > 0) mg_tell("", "%s without a step yet: left out.", mg_count(set->not_begun, "run").text);
     if (grouped)
         mg_groups_draw(lab, groups, set);

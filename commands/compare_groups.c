@@ -7,6 +7,7 @@
 #include "utf8.h"
 #include "wrap.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,7 +71,7 @@ static void print_test(const mg_run_groups *groups) {
     const mg_run_group *a = &groups->group[0], *b = &groups->group[1];
     mg_welch w = mg_welch_of(&a->metric[MG_METRIC_FINAL], &b->metric[MG_METRIC_FINAL]);
     if (isnan(w.interval.low)) {
-        mg_tell("", "No interval for the difference: each group needs two seeds or more.");
+        mg_tell("", "No interval for the difference: each group needs two finished seeds or more.");
         return;
     }
     bool apart = w.interval.low > 0 || w.interval.high < 0;
@@ -90,9 +91,31 @@ static void print_pooled(const mg_run_groups *groups) {
     mg_tell("", "The runs of a group also differ in %s.", names);
 }
 
-void mg_groups_print(const mg_run_groups *groups, int n_runs, double loss) {
-    mg_tell("", "%s in %s; means over runs, losses in nats per token.", mg_count(n_runs, "run").text,
+void mg_groups_tell_unfinished(const mg_run_set *set) {
+    enum { MOST_NAMES = 8 };
+    char *names = NULL;
+    size_t size;
+    int n = 0;
+    FILE *out = open_memstream(&names, &size);
+    if (!out) return;
+    for (int i = 0; i < set->n; i++) {
+        const mg_run_record *run = &set->record[i];
+        int64_t steps;
+        if (mg_run_record_is_finished(run, &steps) || n++ >= MOST_NAMES) continue;
+        fprintf(out, "%s%s (step %" PRId64 " of %" PRId64 ")", n > 1 ? ", " : "", run->dir.path, steps,
+                run->options.train.max_iters);
+    }
+    fclose(out);
+    char more[32] = "";
+    if (n > MOST_NAMES) snprintf(more, sizeof more, ", and %d more", n - MOST_NAMES);
+    if (n > 0) mg_tell("", "%s %s not finished: %s%s", mg_count(n, "run").text, n == 1 ? "is" : "are", names, more);
+    free(names);
+}
+
+void mg_groups_print(const mg_run_groups *groups, const mg_run_set *set, double loss) {
+    mg_tell("", "%s in %s; means over runs, losses in nats per token.", mg_count(set->n, "run").text,
             mg_count(groups->n, "group").text);
+    mg_groups_tell_unfinished(set);
     print_pooled(groups);
     putchar('\n');
     print_metric(groups, MG_METRIC_FINAL, "Final validation loss");
@@ -168,7 +191,9 @@ static void draw_two(mg_lab *lab, const mg_run_groups *groups) {
     for (int r = 0; r < n_rows; r++)
         for (int c = 0; c < n_columns; c++) {
             const mg_run_group *group = find_group(groups, row[r], column[c]);
-            mean[r * n_columns + c] = group ? (mg_real)group->metric[MG_METRIC_FINAL].mean : -(mg_real)INFINITY;
+            mean[r * n_columns + c] = group && group->metric[MG_METRIC_FINAL].n > 0
+                                          ? (mg_real)group->metric[MG_METRIC_FINAL].mean
+                                          : -(mg_real)INFINITY;
         }
     lab_heatmap *map = lab_heatmap_begin(
         lab, "final-loss", "Final validation loss",

@@ -7,7 +7,9 @@
 #include "lab.h"
 
 /* Tables on stdout, within 80 columns. `loss`: what was waited for; NaN: nothing. */
-void mg_groups_print(const mg_run_groups *groups, int n_runs, double loss);
+void mg_groups_print(const mg_run_groups *groups, const mg_run_set *set, double loss);
+/* The runs that are not finished, of which the final numbers are not: how many, their names and steps. */
+void mg_groups_tell_unfinished(const mg_run_set *set);
 /* Adds the picture "loss", and one of what the final loss depends on where one or two settings differ. */
 void mg_groups_draw(mg_lab *lab, const mg_run_groups *groups, const mg_run_set *set);
 

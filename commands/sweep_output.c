@@ -156,7 +156,7 @@ static void tell_groups(const mg_sweep_plan *plan) {
     if (mg_run_gather(&set, 1, folder, NULL) != MG_OK) return;
     if (set.n > 1 && mg_run_groups_make(&groups, set.record, set.n, NULL, NAN, NULL) == MG_OK) {
         putchar('\n');
-        mg_groups_print(&groups, set.n, NAN);
+        mg_groups_print(&groups, &set, NAN);
         mg_run_groups_free(&groups);
     }
     mg_run_set_free(&set);

@@ -63,3 +63,9 @@ mkdir S/new && cp S/mask=none,lr=3e-05,seed=1/run.json S/new && head -1 S/mask=n
 rm S/mask=none,lr=3e-05,seed=1/position.csv
 ok "$program" compare S --out-dir pictures
 grep -q '^1 run without a step yet' out && grep -q '^mask=none lr=3e-05  *2/3  ' out || fail "what is missing: $(cat out)"
+# An unfinished run has no final numbers: it is named, and n says what was used.
+mkdir U && cp -r S/mask=causal,lr=3e-05,seed=[123] U
+sed -i '/^9,train/,$d' U/mask=causal,lr=3e-05,seed=2/log.csv
+ok "$program" compare U --out-dir pictures --to-loss 100
+[ "$(grep -c '^all runs  *2/3  ' out)" = 2 ] && grep -q '^all runs  *3  ' out || fail "n of what is finished: $(cat out)"
+tr '\n' ' ' <out | grep -q '1 run is not finished: U/mask=causal,lr=3e-05,seed=2 (step 9 of *12)' || fail "unfinished: $(cat out)"

@@ -91,6 +91,20 @@ status 1 sweep_failing --retry
 status 2 "$program" sweep --set n-head=2 --set lr=1e-3,2e-3 --out-dir failing -- "${shared[@]:0:6}" --n-embd 32 "${shared[@]:10}"
 grep -q 'holds a run with another --n-embd' err || fail "another run: $(cat err)"
 
+# ---- What diverges is a run's matter: the others train, and only finished runs have final numbers ----
+diverging() { "$program" sweep --set "$1" --jobs 1 --out-dir "$2" -- "${shared[@]}" --grad-clip 0 --max-iters 30; }
+status 1 diverging lr=1e20,1e-3 diverging
+grep -q '^1 of 2 runs finished, 1 failed$' out && grep -q 'for 1 of the runs, and unknown for 1$' out ||
+    fail "the first diverges: $(cat out err)"
+grep -qx '1 run is not finished: diverging/lr=1e20 (step [0-9]* of 30)' out || fail "which is not finished: $(cat out)"
+grep -q '^lr=1e+20  *0/1  *-  *-  *-$' out || fail "a diverged run has a final loss: $(cat out)"
+status 1 diverging lr=1e20,1e30 both
+grep -q 'time and disk: unknown' out && grep -q '^0 of 2 runs finished, 2 failed$' out || fail "both diverge: $(cat out err)"
+# A value that is refused is refused of its run only, whichever comes first.
+status 1 "$program" sweep --set lr=1e-5,1e-3 --out-dir refused -- "${shared[@]}" --min-lr 1e-4 --max-iters 5
+grep -q '1 run cannot begin: --min-lr 0.0001 is above --lr 1e-05' out && grep -q '^1 of 2 runs finished' out ||
+    fail "one is refused: $(cat out err)"
+
 # ---- A run that another process holds is skipped, and said ----
 exec 9<>"failing/n-head=2,lr=1e-3/.lock"
 flock -x 9

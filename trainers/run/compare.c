@@ -89,3 +89,9 @@ mg_run_outcome mg_run_outcome_of(const mg_run_log_table *table) {
     }
     return o;
 }
+
+bool mg_run_record_is_finished(const mg_run_record *record, int64_t *steps) {
+    const mg_run_log_row *last = &record->log.row[record->log.n - 1];
+    *steps = last->step + !last->validation;
+    return last->validation && last->step == record->options.train.max_iters;
+}

@@ -33,5 +33,7 @@ typedef struct mg_run_outcome {
     const mg_run_log_row *best;               /* the lowest of validation */
 } mg_run_outcome;
 mg_run_outcome mg_run_outcome_of(const mg_run_log_table *table);
+/* Whether all steps are done and measured, so that the last validation loss is the final one. *steps: done so far. */
+bool mg_run_record_is_finished(const mg_run_record *record, int64_t *steps);
 
 #endif

@@ -193,9 +193,10 @@ static void measure(mg_run_groups *groups, const mg_run_record *records, int n, 
     for (int m = 0; m < MG_N_METRICS; m++)
         groups->measured[m] = mg_arena_alloc(groups->arena, (size_t)n, sizeof(double), "measures");
     for (int i = 0; i < n; i++) {
-        mg_run_outcome o = mg_run_outcome_of(&records[i].log);
-        groups->measured[MG_METRIC_FINAL][i] = o.validation ? o.validation->loss : NAN;
-        groups->measured[MG_METRIC_LAST][i] = records[i].last_position;
+        int64_t steps;
+        bool finished = mg_run_record_is_finished(&records[i], &steps);
+        groups->measured[MG_METRIC_FINAL][i] = finished ? mg_run_outcome_of(&records[i].log).validation->loss : NAN;
+        groups->measured[MG_METRIC_LAST][i] = finished ? records[i].last_position : NAN;
         groups->measured[MG_METRIC_SECONDS][i] = seconds_to(&records[i].log, loss);
     }
 }

@@ -17,8 +17,8 @@ bool mg_run_differs(const mg_setting *setting, size_t base, const mg_run_record 
 
 /* What is measured of each run. */
 typedef enum mg_run_metric {
-    MG_METRIC_FINAL,   /* the last validation loss */
-    MG_METRIC_LAST,    /* the loss at the last position, from position.csv */
+    MG_METRIC_FINAL,   /* the last validation loss of a finished run */
+    MG_METRIC_LAST,    /* the loss at the last position of a finished run, from position.csv */
     MG_METRIC_SECONDS, /* to the first validation loss of at most a given one */
     MG_N_METRICS
 } mg_run_metric;
