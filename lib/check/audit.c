@@ -180,7 +180,9 @@ static long planned_calls(const audit *a) {
 static int64_t planned_tokens(const audit *a) {
     int64_t most = a->T > AUDIT_FAR_TOKENS / 2 ? 2 * (int64_t)a->T : AUDIT_FAR_TOKENS;
     if (a->T == a->full || most < (int64_t)a->rows * a->full) most = (int64_t)a->rows * a->full;
-    int64_t many = calls_with(*a, false) * most, one = calls_with(*a, true) * (int64_t)a->T;
+    int64_t training = is_offered(a, MG_AUDIT_MASK) ? mg_audit_training_calls(a) : 0;
+    int64_t many = (calls_with(*a, false) - training) * most + training * a->full;
+    int64_t one = calls_with(*a, true) * (int64_t)a->T;
     return many > one ? many : one;
 }
 

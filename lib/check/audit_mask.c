@@ -91,13 +91,15 @@ static int *far_cuts(audit *a, int *count) {
     return cut;
 }
 
-/* Control row r keeps every AUDIT_CONTROLS-th token, from r on, and replaces the others: what is kept and moves anyway
- * is moved by another position. */
+void mg_audit_control_rows(int length, const int *ids, const int *others, int *rows) {
+    for (int r = 0; r < AUDIT_CONTROLS; r++)
+        for (int t = 0; t < length; t++) rows[(int64_t)r * length + t] = t % AUDIT_CONTROLS == r ? ids[t] : others[t];
+}
+
 static void write_far_rows(const audit *a, int n_cuts, const int *cut, const int *ids, const int *others, int *rows) {
     int T = a->T;
     for (int r = 0; r < n_cuts; r++) mg_audit_splice(T, ids, others, cut[r], T, rows + (int64_t)r * T);
-    for (int r = 0; r < AUDIT_CONTROLS; r++)
-        for (int t = 0; t < T; t++) rows[(int64_t)(n_cuts + r) * T + t] = t % AUDIT_CONTROLS == r ? ids[t] : others[t];
+    mg_audit_control_rows(T, ids, others, rows + (int64_t)n_cuts * T);
 }
 
 static void count_looked_at(audit *a, int n_cuts, const int *cut) {
@@ -147,14 +149,13 @@ static bool see_far(audit *a, const int *ids, const int *others, audit_leak *see
 
 /* ---- Both ---- */
 
-/* A leak that is not there when it is looked for again, or is there when nothing changes, is no leak but noise. */
-static bool confirm(audit *a, const mg_audit_batch *like, const audit_leak *leak) {
+bool mg_audit_confirm(audit *a, const mg_audit_batch *like, const audit_leak *leak, int key, bool *confirmed) {
     int n = a->full, *rows = mg_audit_ints(a, 2 * (int64_t)n);
     double *moved = mg_audit_doubles(a, 2 * (int64_t)n);
-    mg_audit_splice(n, leak->ids, leak->row, leak->cut, a->leak_key + 1, rows);
+    mg_audit_splice(n, leak->ids, leak->row, leak->cut, key + 1, rows);
     mg_audit_splice(n, leak->ids, leak->row, 0, 0, rows + n);
     if (!mg_audit_moves(a, like, leak->ids, 2, rows, moved)) return false;
-    a->confirmed = moved[leak->query] > 0 && moved[n + leak->query] == 0;
+    *confirmed = key > leak->query && moved[leak->query] > 0 && moved[n + leak->query] == 0;
     return true;
 }
 
@@ -174,7 +175,7 @@ static bool find_first_pair(audit *a, const mg_audit_batch *like, const leaks *s
         a->result->map[(int64_t)a->leak_query * n + a->leak_key] = first->largest;
         *found = mg_influence_read(n, a->result->map);
     }
-    return confirm(a, like, first);
+    return mg_audit_confirm(a, like, first, a->leak_key, &a->confirmed);
 }
 
 /* How many of these tokens were not had before. */
@@ -244,62 +245,6 @@ static long measure_calls(audit a) {
     if (a.T == n) return calls;
     a.rows = far_batch(&a);
     return calls + mg_audit_moves_calls(n_far_cuts(&a) + AUDIT_CONTROLS, a.rows) + mg_audit_find_key_calls(a.T, a.rows);
-}
-
-/* ---- In training mode ---- */
-
-typedef struct training {
-    double noise; /* between two equal calls */
-    int query, key;
-    double largest;
-} training;
-
-static bool see_training(audit *a, training *seen) {
-    int n = a->full, *ids = mg_audit_sequence(a, 0, n), *others = mg_audit_others(a, ids, n);
-    int64_t size = (int64_t)n * a->n_columns;
-    mg_audit_batch like = mg_audit_probe_batch(a, 1, n, ids);
-    like.train = true;
-    double *one = mg_audit_doubles(a, size), *two = mg_audit_doubles(a, size);
-    if (!mg_audit_logits(a, &like, one) || !mg_audit_logits(a, &like, two)) return false;
-    double quiet = a->noise;
-    seen->noise = a->noise = fmax(quiet, mg_audit_difference(size, one, two));
-    audit_leak cuts = mg_audit_no_leak(a, n);
-    int *rows = mg_audit_ints(a, (int64_t)n * n);
-    double *moved = mg_audit_doubles(a, (int64_t)n * n);
-    for (int c = 1; c < n; c++) mg_audit_splice(n, ids, others, c, n, rows + (int64_t)(c - 1) * n);
-    bool done = mg_audit_moves(a, &like, ids, n - 1, rows, moved);
-    for (int c = 1; c < n && done; c++)
-        mg_audit_see_cut(&cuts, n, c, ids, rows + (int64_t)(c - 1) * n, moved + (int64_t)(c - 1) * n);
-    seen->query = cuts.query;
-    seen->largest = cuts.largest;
-    if (done && cuts.query >= 0) done = mg_audit_find_key(a, &like, &cuts, &seen->key);
-    a->noise = quiet;
-    return done;
-}
-
-static void judge_training(audit *a) {
-    training seen = {.query = -1};
-    mg_audit_finding before = *mg_audit_probe_finding(a);
-    if (!see_training(a, &seen)) {
-        if (mg_audit_probe_finding(a)->verdict == MG_AUDIT_FAIL || a->broken) return;
-        char why[256];
-        snprintf(why, sizeof why, "%.250s", mg_audit_probe_finding(a)->evidence);
-        *mg_audit_probe_finding(a) = before;
-        mg_audit_probe_finding(a)->verdict = MG_AUDIT_INCONCLUSIVE;
-        mg_audit_add(a, ". In training mode %s", why);
-    } else if (seen.query >= 0) {
-        mg_audit_say(a, MG_AUDIT_FAIL,
-                     "in training mode position %d moves with token %d, by up to %.3g, and otherwise not", seen.query,
-                     seen.key, seen.largest);
-        mg_audit_pair(a, seen.query, seen.key, seen.largest);
-        mg_audit_look(a,
-                      "what differs between training and evaluation: another attention path, a mask that only one of "
-                      "them gets, statistics over the batch or over time");
-    } else if (seen.noise > a->noise)
-        mg_audit_add(a, ". In training mode equal calls differ by up to %.2g; nothing above %d times that is seen",
-                     seen.noise, AUDIT_NOISE_MULTIPLE);
-    else
-        mg_audit_add(a, ". The same in training mode");
 }
 
 /* ---- Verdicts ---- */
@@ -399,14 +344,11 @@ void mg_audit_mask(audit *a) {
         convict(a);
     else
         acquit(a);
-    if (a->leak_query < 0 && a->model->can_train) judge_training(a);
+    if (a->leak_query < 0 && a->model->can_train) mg_audit_training(a);
 }
 
 long mg_audit_mask_calls(const audit *a) {
-    long calls = measure_calls(*a);
-    if (a->model->can_train)
-        calls += 2 + mg_audit_moves_calls(a->full - 1, a->rows) + mg_audit_find_key_calls(a->full, a->rows);
-    return calls;
+    return measure_calls(*a) + mg_audit_training_calls(a);
 }
 
 void mg_audit_control(audit *a) {

@@ -95,6 +95,13 @@ void mg_audit_splice(int length, const int *ids, const int *others, int from, in
 bool mg_audit_find_key(audit *a, const mg_audit_batch *like, const audit_leak *leak, int *key);
 long mg_audit_find_key_calls(int length, int rows);
 
+/* (AUDIT_CONTROLS, length): row r keeps every AUDIT_CONTROLS-th token, from r on, and replaces the others: what is kept
+ * and moves anyway is moved by another position. */
+void mg_audit_control_rows(int length, const int *ids, const int *others, int *rows);
+/* A leak that is not there when it is looked for again, is there when nothing changes, or whose token `key` comes no
+ * later than its query, is no leak but noise. */
+bool mg_audit_confirm(audit *a, const mg_audit_batch *like, const audit_leak *leak, int key, bool *confirmed);
+
 /* ---- Every single token (audit_mask.c), and other values of it (audit_values.c) ---- */
 
 /* `row` differs in token j only: into the map and, if `counts`, into moved_by. */
@@ -123,6 +130,9 @@ long mg_audit_repeat_calls(const audit *a);
 void mg_audit_rows(audit *a);
 long mg_audit_rows_calls(const audit *a);
 void mg_audit_mask(audit *a);
+/* The mask in training mode, after it passed in evaluation mode: adds to its verdict. One row per call. */
+void mg_audit_training(audit *a);
+long mg_audit_training_calls(const audit *a); /* 0 if the model offers no training mode */
 void mg_audit_control(audit *a);
 long mg_audit_mask_calls(const audit *a); /* and of the control: whichever is first measures for both */
 void mg_audit_prefix(audit *a);

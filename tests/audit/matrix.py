@@ -145,6 +145,32 @@ def large_context_leak():
     return shown(Decoder(mask=late, context=100), context=100)
 
 
+def in_training(call):
+    """An honest model, in training mode followed by another of its logits."""
+
+    def make():
+        model = Decoder()
+        return shown(model, train=lambda ids: call(model, ids))
+    return make
+
+
+def less_mean_of(axes, share=1.0):
+    def normalized(model, ids):
+        y = model(ids)
+        return y - share * y.mean(axes, keepdim=True)
+    return in_training(normalized)
+
+
+def own_generator(dropped):
+    """Dropout of a generator that nobody seeds."""
+    generator = torch.Generator()
+
+    def dropout(model, ids):
+        y = dropped(model, ids)
+        return y * (torch.rand(y.shape, generator=generator) > 0.2)
+    return in_training(dropout)
+
+
 # ---- Honest, each in its own way ----
 
 
@@ -250,7 +276,17 @@ FAULTS = [
     ("the same of 300 tokens only", peeks(lambda now, then: then == now, vocab=300), "mask", "fail", (0, 1),
      "1 token ahead"),
     ("in training mode only", train_only, "mask", "fail", (0, 1), "in training mode"),
+    ("batch norm over rows and time in training", less_mean_of((0, 1)), "mask", "fail", (0, 1),
+     "in training mode position 0 moves with token 1,"),
     ("from 70 on of 100", large_context_leak, "mask", "fail", (70, 71), ""),
+    ("dropout that no seed reaches", own_generator(lambda model, ids: model(ids)), "mask", "inconclusive", None,
+     "In training mode equal calls differ"),
+    ("the same, over a leak", own_generator(lambda model, ids: model.train_mode(ids, masks=[see_all] * 2)), "mask",
+     "inconclusive", None, "In training mode equal calls differ"),
+    ("zeros in training", in_training(lambda model, ids: torch.zeros(*ids.shape, V)), "mask", "inconclusive", None,
+     "in training mode, with one row per call, no earlier token moves 31 of 31"),
+    ("less the mean of all rows in training", less_mean_of(0), "mask", "inconclusive", None,
+     "in training mode, with one row per call, no earlier"),
     ("a constant", lambda: shown(lambda ids: torch.ones(*ids.shape, V)), "mask", "inconclusive", None, "nothing flows"),
     ("a head of zeros", zeroed(["head"]), "mask", "inconclusive", None, "nothing flows"),
     ("attention into a projection of zeros", zeroed(["out."]), "mask", "inconclusive", None, "nothing flows"),
@@ -282,6 +318,7 @@ HONEST = [
     ("a context of 2", everything(context=2)),
     ("a context of 80", everything(context=80)),
     ("dropout", everything(dropout=0.1)),
+    ("rows share statistics in training", less_mean_of(0, share=0.5)),
     ("four layers", everything(layers=4)),
     ("your own ids", own_sequence),
     ("-1e9", weighed(minus_1e9)),

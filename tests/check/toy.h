@@ -19,12 +19,15 @@ struct toy {
     double leak;                   /* factor of what a later token adds */
     double noise, rare_noise;      /* of every logit in every call; in one call of seven */
     double wide_noise;             /* in calls of more than eight rows */
-    bool dropout;                  /* as noise, in training mode only */
+    bool dropout, seeded;          /* as noise, in training mode only; the same in each call */
     bool rows_share, order_counts; /* rows see each other; a row sees its number */
     bool first_call_differs, remembers;
     bool length_counts;                   /* a prefix is not the beginning of the whole */
     bool pads_seen, pads_counted;         /* the padded path */
     bool padded_unmasked, train_unmasked; /* a mask dropped on one path */
+    /* In training mode: zeros; less half the mean over the rows, at each position; less the mean over rows and
+     * positions. */
+    bool train_zero, train_rows_share, train_centers;
     bool documents_seen, segments_unmasked;
     bool stale, restarts, no_cache, refuses_end, stale_after_end;
     int ahead;   /* of the targets */
@@ -96,7 +99,23 @@ static double toy_noise(const toy *m, const mg_audit_batch *b, int64_t i) {
     double size = rare ? m->rare_noise : m->dropout && !b->train ? 0 : m->noise;
     if (b->rows > 8) size += m->wide_noise;
     if (m->first_call_differs && m->calls == 1) size = 0.1;
-    return size > 0 ? size * mg_rng_normal((mg_rng){5, MG_STREAM_TEST, (uint32_t)m->calls}, (uint64_t)i) : 0;
+    return size > 0 ? size * mg_rng_normal((mg_rng){5, MG_STREAM_TEST, m->seeded ? 0 : (uint32_t)m->calls}, (uint64_t)i)
+                    : 0;
+}
+
+/* What normalization by batch statistics does to logits (B,T,K). */
+static void toy_normalize(const toy *m, int B, int T, int K, double *logits) {
+    for (int i = 0; i < T * K; i++) {
+        double sum = 0;
+        for (int r = 0; r < B; r++) sum += logits[r * T * K + i];
+        for (int r = 0; m->train_rows_share && r < B; r++) logits[r * T * K + i] -= sum / B / 2;
+    }
+    for (int k = 0; m->train_centers && k < K; k++) {
+        double sum = 0;
+        for (int i = 0; i < B * T; i++) sum += logits[i * K + k];
+        for (int i = 0; i < B * T; i++) logits[i * K + k] -= sum / (B * T);
+    }
+    for (int i = 0; m->train_zero && i < B * T * K; i++) logits[i] = 0;
 }
 
 static mg_status toy_logits(void *user, const mg_audit_batch *b, double *logits, mg_error *error) {
@@ -111,6 +130,7 @@ static mg_status toy_logits(void *user, const mg_audit_batch *b, double *logits,
         toy_row(m, T, b->ids + at, b->mask ? b->mask + at : NULL, b->segments ? b->segments + at : NULL, unmasked, K,
                 b->columns, logits + at * K);
     }
+    if (b->train) toy_normalize(m, b->rows, T, K, logits);
     double shared = m->remembers ? m->memory : 0;
     for (int i = 0; m->rows_share && i < b->rows * T; i++) shared += 1e-3 * (i + 1) * b->ids[i];
     for (int64_t i = 0; i < (int64_t)b->rows * T * K; i++) {
