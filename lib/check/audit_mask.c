@@ -249,12 +249,19 @@ static long measure_calls(audit a) {
 
 /* ---- Verdicts ---- */
 
+static const char *where_rounding_comes_from(const audit *a) {
+    if (a->model->dtype == MG_AUDIT_F64)
+        return "sums whose order depends on later tokens: an FFT mixes all positions in its rounding, products have a "
+               "shape that the routing decides. In float64 already, they read no label: without the FFT, as a plain "
+               "sum, no bit moves. Or a leak as small as that";
+    return "sums whose order depends on later tokens: an FFT, products whose shape the routing decides. Run it in "
+           "float64: rounding shrinks, a leak does not. Or a finite mask value (-1e4), one added after the softmax";
+}
+
 static const char *where_to_look(const audit *a) {
     const mg_influence *found = &a->result->influence;
     if (found->query < 0) return "a mask or a buffer that is shorter than the context";
-    if (mg_audit_is_rounding(a, found->largest))
-        return "sums whose order depends on later tokens: an FFT, products whose shape the routing decides. Run it in "
-               "float64: rounding shrinks, a leak does not. Or a finite mask value (-1e4), one added after the softmax";
+    if (mg_audit_is_rounding(a, found->largest)) return where_rounding_comes_from(a);
     if (found->reach == 1)
         return "an off-by-one: the diagonal of tril or triu, a 'same' convolution, embeddings or inputs shifted the "
                "wrong "
@@ -279,7 +286,9 @@ static void convict(audit *a) {
         if (moving > 0 && moving < tried) mg_audit_add(a, " (by %d of %d other tokens there)", moving, tried);
         mg_audit_add(a, ": %s (%s, the largest change %.3g)", found->pattern, mg_count(found->pairs, "pair").text,
                      found->largest);
-    }
+    } else
+        mg_audit_add(a, ". Of %lld pairs %lld were looked at; those of the first %d tokens show no leak",
+                     (long long)a->result->pairs, (long long)a->result->looked_at, n);
     if (mg_audit_is_rounding(a, found->largest)) mg_audit_add(a, ". It is no larger than rounding");
     mg_audit_pair(a, a->leak_query, a->leak_key, found->largest);
     mg_audit_look(a, where_to_look(a));

@@ -137,6 +137,18 @@ def tiny_leak():
     return dict(logits=NumpyAttention(leak=1e-8), vocab=V, context=T, dtype="f64")
 
 
+def padded_fft():
+    """A causal convolution of zero-padded sequences: right but for its last bits."""
+    rng = np.random.default_rng(6)
+    wte, kernel = rng.normal(size=(V, C)), rng.normal(size=(T, C))
+
+    def logits(ids):
+        n = ids.shape[1]
+        product = np.fft.rfft(wte[ids], 2 * n, axis=1) * np.fft.rfft(kernel[:n], 2 * n, axis=0)
+        return np.fft.irfft(product, 2 * n, axis=1)[:, :n] @ wte.T
+    return dict(logits=logits, vocab=V, context=T, dtype="f64")
+
+
 def large_context_leak():
     def late(n):
         hidden = future(n)
@@ -278,7 +290,8 @@ FAULTS = [
     ("in training mode only", train_only, "mask", "fail", (0, 1), "in training mode"),
     ("batch norm over rows and time in training", less_mean_of((0, 1)), "mask", "fail", (0, 1),
      "in training mode position 0 moves with token 1,"),
-    ("from 70 on of 100", large_context_leak, "mask", "fail", (70, 71), ""),
+    ("from 70 on of 100", large_context_leak, "mask", "fail", (70, 71), "Of 4950 pairs"),
+    ("an FFT's rounding", padded_fft, "mask", "fail", None, "no larger than rounding"),
     ("dropout that no seed reaches", own_generator(lambda model, ids: model(ids)), "mask", "inconclusive", None,
      "In training mode equal calls differ"),
     ("the same, over a leak", own_generator(lambda model, ids: model.train_mode(ids, masks=[see_all] * 2)), "mask",

@@ -64,7 +64,8 @@ static const toy faults[] = {
      .says = "every 3rd prediction"},
     {.name = "every 11th", .sees = periodic, .period = 11, .T = 40, .first = MG_AUDIT_MASK, .query = 10, .key = 11,
      .says = "every 11th prediction"},
-    {.name = "border of 64", .sees = periodic, .period = 64, .T = 130, .first = MG_AUDIT_MASK, .query = 63, .key = 64},
+    {.name = "border of 64", .sees = periodic, .period = 64, .T = 130, .first = MG_AUDIT_MASK, .query = 63, .key = 64,
+     .says = "Of 8385 pairs "},
     {.name = "blocks of 8", .sees = blocks, .period = 8, .first = MG_AUDIT_MASK, .query = 0, .key = 1,
      .says = "block of 8"},
     {.name = "last key", .sees = last_key, .first = MG_AUDIT_MASK, .query = 0, .key = 23,
@@ -77,6 +78,10 @@ static const toy faults[] = {
      .says = "no larger than rounding"},
     {.name = "tiny leak in float64", .sees = all, .leak = 1e-8, .dtype = MG_AUDIT_F64, .first = MG_AUDIT_MASK,
      .query = 0, .key = 1, .says = "every later token"},
+    {.name = "rounding in float64", .sees = all, .leak = 1e-15, .dtype = MG_AUDIT_F64, .first = MG_AUDIT_MASK,
+     .says = "no larger than rounding", .look = "In float64 already"},
+    {.name = "rounding in bf16", .sees = all, .leak = 1e-3, .dtype = MG_AUDIT_BF16, .first = MG_AUDIT_MASK,
+     .says = "no larger than rounding", .look = "Run it in float64"},
     {.name = "training only", .train_unmasked = true, .first = MG_AUDIT_MASK, .query = 0, .key = 1,
      .says = "in training mode"},
     {.name = "statistics over time in training", .train_centers = true, .first = MG_AUDIT_MASK, .query = 0, .key = 1,
@@ -159,6 +164,7 @@ static void check_fault(const toy *row) {
         fail_msg("%s: (%d, %d), expected (%d, %d): %s", row->name, f->query, f->key, row->query, row->key, f->evidence);
     if (row->says && !strstr(f->evidence, row->says))
         fail_msg("%s: '%s' is not in: %s", row->name, row->says, f->evidence);
+    if (row->look && !strstr(f->look, row->look)) fail_msg("%s: '%s' is not in: %s", row->name, row->look, f->look);
     if (f->verdict == MG_AUDIT_FAIL) assert_true(f->look[0] != 0);
     mg_audit_free(&audit);
 }

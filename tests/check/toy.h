@@ -43,7 +43,7 @@ struct toy {
     mg_audit_probe first;
     mg_audit_verdict verdict;
     int query, key;
-    const char *says;
+    const char *says, *look;
     /* At work: */
     long calls;
     int *fed, n_fed;
