@@ -120,16 +120,24 @@ static int layer_of_leak(const mg_causality *c, const runs *r, mg_change first, 
     return layer;
 }
 
-/* The first row that neither itself nor any of its past seems to influence; -1 if all is well. */
-static ptrdiff_t silent_row(const mg_causality *c, bool *itself) {
+static bool past_influences(const mg_causality *c, ptrdiff_t i) {
+    for (ptrdiff_t j = 0; j < i; j++)
+        if (influences(c, i, j)) return true;
+    return false;
+}
+
+/* The first row that neither itself nor any of its past seems to influence; -1 if all is well. A row that begins a
+ * document may be silent, but not all of them: then nothing was seen to flow. */
+static ptrdiff_t silent_row(const mg_causality *c, const bool *begins, bool *itself) {
+    bool flows = c->T == 1;
     for (ptrdiff_t i = 0; i < c->T; i++) {
         *itself = !influences(c, i, i);
         if (*itself) return i;
-        bool past = i == 0;
-        for (ptrdiff_t j = 0; j < i; j++) past |= influences(c, i, j);
-        if (!past) return i;
+        bool past = past_influences(c, i);
+        if (!past && i > 0 && !(begins && begins[i])) return i;
+        flows |= past;
     }
-    return -1;
+    return flows ? -1 : 1;
 }
 
 static void judge_leak(mg_causality *c, const runs *r) {
@@ -163,7 +171,7 @@ static bool poison_leaks(mg_causality *c, const runs *r) {
 
 static void judge(mg_causality *c, const runs *r, const mg_influence *found) {
     bool itself;
-    ptrdiff_t silent = silent_row(c, &itself);
+    ptrdiff_t silent = silent_row(c, r->model->begins, &itself);
     c->query = found->query;
     c->key = found->key;
     c->largest = found->largest;

@@ -64,7 +64,8 @@ typedef struct mg_causality_model {
     void (*forward)(void *user, ptrdiff_t position, mg_change change, mg_real *const *stage);
     /* norm (T): of the gradient of a projection of row `row` with respect to each position's input. NULL: none. */
     void (*gradient)(void *user, ptrdiff_t row, double *norm);
-    bool has_poison; /* forward can do MG_CHANGE_POISON */
+    bool has_poison;    /* forward can do MG_CHANGE_POISON */
+    const bool *begins; /* (T): sees nothing before it, as a document's first token does; NULL: only position 0 */
 } mg_causality_model;
 
 mg_status mg_causality_check(mg_causality *result, const mg_causality_model *model, mg_error *error);

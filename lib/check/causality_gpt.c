@@ -13,6 +13,7 @@ typedef struct subject {
     mg_real *shift;    /* (T,C): zeros but for the row that is being changed */
     mg_tensor **block; /* n_layer */
     mg_tensor *logits, *embedding;
+    bool *begins; /* T: the first token of a document */
 } subject;
 
 static void run(subject *s) {
@@ -99,13 +100,19 @@ static mg_status check(mg_causality *result, subject *s, mg_error *error) {
         for (int layer = 0; layer < config->n_layer; layer++) width[layer] = config->n_embd;
         width[config->n_layer] = config->vocab_size;
         swap_required(params, required);
-        mg_causality_model model = {s, s->T, n_stages, width, forward, gradient, true};
+        mg_causality_model model = {s, s->T, n_stages, width, forward, gradient, true, s->begins};
         status = mg_causality_check(result, &model, error);
         swap_required(params, required);
     }
     mg_free(width);
     mg_free(required);
     return status;
+}
+
+static void mark_documents(subject *s) {
+    const mg_gpt_config *config = mg_gpt_get_config(s->gpt);
+    for (ptrdiff_t t = 0; t < s->T; t++)
+        s->begins[t] = t == 0 || (config->documents && s->ids[t - 1] == config->document_end);
 }
 
 mg_status mg_causality_of_gpt(mg_causality *result, mg_gpt *gpt, const int *ids, ptrdiff_t T, mg_error *error) {
@@ -122,15 +129,18 @@ mg_status mg_causality_of_gpt(mg_causality *result, mg_gpt *gpt, const int *ids,
     s.ids = mg_alloc((size_t)T, sizeof *s.ids, what, error);
     s.shift = mg_alloc_zero((size_t)T * (size_t)config->n_embd, sizeof *s.shift, what, error);
     s.block = mg_alloc((size_t)config->n_layer, sizeof *s.block, what, error);
+    s.begins = mg_alloc((size_t)T, sizeof *s.begins, what, error);
     mg_status status = MG_ERR_MEMORY;
-    if (s.tape && s.ids && s.shift && s.block) {
+    if (s.tape && s.ids && s.shift && s.block && s.begins) {
         memcpy(s.ids, ids, (size_t)T * sizeof *ids);
+        mark_documents(&s);
         status = check(result, &s, error);
     }
     mg_tape_free(s.tape);
     mg_free(s.ids);
     mg_free(s.shift);
     mg_free(s.block);
+    mg_free(s.begins);
     return status;
 }
 

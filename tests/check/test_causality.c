@@ -156,6 +156,42 @@ static void silence_is_not_causality(void **state) {
         }
 }
 
+/* The first token of a document sees nothing before it, which is no silence. The others must still see something, and
+ * so must one position at least: a text of documents of one token shows nothing. */
+static void a_document_may_begin_in_silence(void **state) {
+    (void)state;
+    mg_gpt_config config = small_config();
+    config.documents = true;
+    static const int ends[] = {3, 1, 4, 5, 9, 10}; /* 1: two of them; 10: none */
+    for (int i = 0; i < 6; i++) {
+        config.document_end = ends[i];
+        mg_causality c = causality_of(config);
+        assert_int_equal(c.verdict, MG_CAUSAL);
+        for (ptrdiff_t t = 1; t < T; t++)
+            for (ptrdiff_t j = 0; j < t; j++)
+                if (ids[t - 1] == ends[i]) assert_true(c.gradient[t * T + j] == 0);
+        mg_causality_free(&c);
+    }
+    static const int ones[T] = {4, 4, 4, 4, 4, 4, 4};
+    config.document_end = 4;
+    mg_gpt *gpt = new_gpt(config, true);
+    mg_causality c;
+    assert_int_equal(mg_causality_of_gpt(&c, gpt, ones, T, NULL), MG_OK);
+    assert_int_equal(c.verdict, MG_INCONCLUSIVE);
+    assert_says(c.reason, "position 1 is not influenced by any position before it");
+    mg_causality_free(&c);
+    zero(gpt, "attn.c_proj.weight");
+    assert_int_equal(mg_causality_of_gpt(&c, gpt, ids, T, NULL), MG_OK);
+    assert_int_equal(c.verdict, MG_INCONCLUSIVE);
+    assert_says(c.reason, "position 1 is not influenced by any position before it");
+    mg_causality_free(&c);
+    mg_gpt_free(gpt);
+    config.mask = mg_lookahead(1);
+    c = causality_of(config);
+    assert_int_equal(c.verdict, MG_LEAKS);
+    mg_causality_free(&c);
+}
+
 static void one_token_has_no_future(void **state) {
     (void)state;
     mg_gpt *gpt = new_gpt(small_config(), true);
@@ -228,7 +264,7 @@ enum { GRADIENT = 1, POISON = 2 };
 
 static mg_causality check_leaky(leaky m, int with) {
     mg_causality_model model = {
-        &m, T, 1, (ptrdiff_t[]){2}, leaky_forward, with & GRADIENT ? leaky_gradient : NULL, with & POISON};
+        &m, T, 1, (ptrdiff_t[]){2}, leaky_forward, with & GRADIENT ? leaky_gradient : NULL, with & POISON, NULL};
     mg_causality c;
     assert_int_equal(mg_causality_check(&c, &model, NULL), MG_OK);
     assert_true((c.poison != NULL) == !!(with & POISON) && (c.gradient != NULL) == !!(with & GRADIENT));
@@ -330,7 +366,7 @@ static mg_causality check_textbook(textbook m) {
     m.tape = new_tape();
     for (uint64_t i = 0; i < LONG * WIDTH; i++)
         m.input[i / WIDTH][i % WIDTH] = (mg_real)mg_rng_normal((mg_rng){2, MG_STREAM_TEST, 0}, i);
-    mg_causality_model model = {&m, LONG, 1, (ptrdiff_t[]){WIDTH}, textbook_forward, textbook_gradient, true};
+    mg_causality_model model = {&m, LONG, 1, (ptrdiff_t[]){WIDTH}, textbook_forward, textbook_gradient, true, NULL};
     mg_causality c;
     assert_int_equal(mg_causality_check(&c, &model, NULL), MG_OK);
     mg_tape_free(m.tape);
@@ -367,6 +403,7 @@ int main(void) {
         cmocka_unit_test(without_a_mask_everything_reaches_everything),
         cmocka_unit_test(one_leaky_head_is_found_in_its_layer),
         cmocka_unit_test(silence_is_not_causality),
+        cmocka_unit_test(a_document_may_begin_in_silence),
         cmocka_unit_test(one_token_has_no_future),
         cmocka_unit_test(the_model_is_left_as_it_was),
         cmocka_unit_test(a_leak_at_any_pair_is_found),

@@ -14,7 +14,7 @@ for place in mask band leak; do
     grep -q ',fail$' broken/summary.csv || fail "proof.$place: no verdict turned to fail"
 done
 
-for mask in "--mask causal" "--lookahead 2" "--leak 1.2:1" "--mask none"; do
+for mask in "--mask causal" "--mask documents --block-size 12" "--lookahead 2" "--leak 1.2:1" "--mask none"; do
     # shellcheck disable=SC2086
     "$maskgrad" train --data "$2/datasets/data/sentences.csv" --grammar-size 2000 --max-iters 3 --eval-iters 1 \
         --n-embd 24 $mask --out-dir model --force >out.txt 2>&1 || fail "train $mask: $(cat out.txt)"
