@@ -349,21 +349,25 @@ static mg_status write_pictures(mg_lab *lab, const char *out_dir, mg_error *erro
 
 /* Few runs are shown one by one; groups where there are repetitions, or too many runs for that. */
 static mg_status show(const compare_options *own, const mg_run_set *set, const mg_run_groups *groups, mg_error *error) {
-    bool each = set->n <= FEW_RUNS && !own->by;
+    int n_shown = set->n + set->repeated; /* side by side, a folder may be shown with itself */
+    bool each = n_shown <= FEW_RUNS && !own->by;
     bool grouped = !each || mg_run_groups_repeat(groups) || !isnan(own->to_loss);
     mg_lab *lab = lab_new(NULL, error);
     if (!lab) return MG_ERR_MEMORY;
     lab->settings.out_dir = own->out_dir;
-    if (each) print_tables(set->record, set->n);
+    if (each) print_tables(set->record, n_shown);
     if (each && grouped) putchar('\n');
     if (grouped) mg_groups_print(groups, set, own->to_loss);
     if (!grouped) mg_groups_tell_unfinished(set);
+    if (set->repeated > 0)
+        mg_tell("", "%s given again, such as %s: each folder counts once.", mg_count(set->repeated, "run").text,
+                set->record[set->n].dir.path);
     if (set->not_begun > 0) mg_tell("", "%s without a step yet: left out.", mg_count(set->not_begun, "run").text);
     if (grouped)
         mg_groups_draw(lab, groups, set);
     else
-        draw_runs(lab, set->record, set->n);
-    if (each) draw_attention(lab, set->record, set->n);
+        draw_runs(lab, set->record, n_shown);
+    if (each) draw_attention(lab, set->record, n_shown);
     mg_status status = write_pictures(lab, own->out_dir, error);
     lab_free(lab);
     if (status == MG_OK && own->csv) status = mg_groups_write_csv(own->csv, groups, set, error);
@@ -376,7 +380,8 @@ static mg_status compare(const compare_options *own, int n, const char *const *p
     mg_run_groups groups = {0};
     mg_status status = mg_run_gather(&set, n, paths, error);
     if (status != MG_OK) return status;
-    if (set.n < 2) status = mg_error_set(error, MG_ERR_INPUT, "one run is nothing to compare: name two or more");
+    if (set.n + set.repeated < 2)
+        status = mg_error_set(error, MG_ERR_INPUT, "one run is nothing to compare: name two or more");
     if (set.n == 0) status = mg_error_set(error, MG_ERR_STATE, "no run in %s has done a step yet", paths[0]);
     if (status == MG_OK) status = mg_run_groups_make(&groups, set.record, set.n, own->by, own->to_loss, error);
     if (status == MG_OK) status = show(own, &set, &groups, error);

@@ -69,3 +69,10 @@ sed -i '/^9,train/,$d' U/mask=causal,lr=3e-05,seed=2/log.csv
 ok "$program" compare U --out-dir pictures --to-loss 100
 [ "$(grep -c '^all runs  *2/3  ' out)" = 2 ] && grep -q '^all runs  *3  ' out || fail "n of what is finished: $(cat out)"
 tr '\n' ' ' <out | grep -q '1 run is not finished: U/mask=causal,lr=3e-05,seed=2 (step 9 of *12)' || fail "unfinished: $(cat out)"
+# A folder counts once, under whatever name and however often it is given.
+ln -s "$PWD/S/mask=causal,lr=3e-05,seed=1" linked
+one=S/mask=causal,lr=3e-05,seed=1
+ok "$program" compare $one linked --out-dir pictures
+! grep -q '^all runs' out && grep -q '^1 run given again, such as linked: each folder counts once' out || fail "twice: $(cat out)"
+ok "$program" compare $one linked S/mask=causal,lr=3e-05,seed=2 $one/ --out-dir pictures --csv twice.csv
+grep -q '^all runs  *2  ' out && [ "$(tail -n +2 twice.csv | cut -d'"' -f2 | sort -u | wc -l)" = 2 ] || fail "a sample of two: $(cat out)"

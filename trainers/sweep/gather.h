@@ -7,6 +7,7 @@
 typedef struct mg_run_set {
     mg_run_record *record;
     int n;
+    int repeated;  /* records after these n: folders that are among them already */
     int not_begun; /* of the runs in a folder of runs, how many have no step yet and were left out */
 } mg_run_set;
 
