@@ -23,8 +23,8 @@ static const mg_command_line line = {
         "A sweep that was stopped or killed continues when the same command is given again: what is finished stays as "
         "it is, and no step is done twice but those after a run's last checkpoint. Ctrl-C saves all runs (status "
         "130).\n\n"
-        "  maskgrad sweep --set mask=causal,none --seeds 1..5 --out-dir runs/masks -- --data datasets/data/frases.csv\n"
-        "  maskgrad sweep --zip n-layer=2,4 --zip n-embd=64,128 --set lr=1e-3,3e-3 --plan -- --data FILE",
+        "  maskgrad sweep --set mask=causal,none --seeds 1..5 -- --data FILE\n"
+        "  maskgrad sweep --zip n-layer=2,4 --zip n-embd=64,128 -- --data FILE",
 };
 
 typedef struct sweep_options {
