@@ -67,20 +67,23 @@ static void convict(audit *a, const training *seen) {
                      "them gets, statistics over the batch or over time");
 }
 
+static void blame_noise(audit *a) {
+    leave_open(a);
+    mg_audit_look(a, "dropout that the seed of the call does not reach: seed its generator in each call, or set its "
+                     "rate to 0 in training mode");
+}
+
 static void judge(audit *a, const training *seen) {
     if (seen->leak.query >= 0 && seen->confirmed) {
         convict(a, seen);
     } else if (seen->leak.query >= 0) {
-        leave_open(a);
-        mg_audit_add(a, ". In training mode position %d moved once and not again: it is not a function",
+        blame_noise(a);
+        mg_audit_add(a, ". In training mode position %d moved once and not again: there the model is not a function",
                      seen->leak.query);
     } else if (seen->noise > a->noise) {
-        leave_open(a);
+        blame_noise(a);
         mg_audit_add(a, ". In training mode equal calls differ by up to %.2g: a leak below %d times that stays unseen",
                      seen->noise, AUDIT_NOISE_MULTIPLE);
-        mg_audit_look(a,
-                      "dropout that the seed of the call does not reach: seed its generator in each call, or set its "
-                      "rate to 0 in training mode");
     } else if (2 * seen->silent > seen->listening && !(a->options.skip & 1u << MG_AUDIT_CONTROL)) {
         leave_open(a);
         mg_audit_add(a,

@@ -92,6 +92,8 @@ static const toy faults[] = {
      .first = MG_AUDIT_MASK, .verdict = MG_AUDIT_INCONCLUSIVE, .says = "In training mode equal calls differ by up to"},
     {.name = "less dropout than leak in training", .noise = 1e-3, .dropout = true, .train_unmasked = true,
      .first = MG_AUDIT_MASK, .query = 0, .key = 1, .says = "in training mode"},
+    {.name = "one call of seven differs in training", .rare_noise = 0.1, .dropout = true, .first = MG_AUDIT_MASK,
+     .verdict = MG_AUDIT_INCONCLUSIVE, .says = "In training mode position 0 moved once", .look = "dropout that the seed"},
     {.name = "zeros in training", .train_zero = true, .first = MG_AUDIT_MASK, .verdict = MG_AUDIT_INCONCLUSIVE,
      .says = "in training mode, with one row per call, no earlier token moves 23 of 23 predictions"},
     {.name = "constant", .constant = true, .first = MG_AUDIT_MASK, .verdict = MG_AUDIT_INCONCLUSIVE,

@@ -19,7 +19,7 @@ struct toy {
     double leak;                   /* factor of what a later token adds */
     double noise, rare_noise;      /* of every logit in every call; in one call of seven */
     double wide_noise;             /* in calls of more than eight rows */
-    bool dropout, seeded;          /* as noise, in training mode only; the same in each call */
+    bool dropout, seeded;          /* both noises in training mode only; the same in each call */
     bool rows_share, order_counts; /* rows see each other; a row sees its number */
     bool first_call_differs, remembers;
     bool length_counts;                   /* a prefix is not the beginning of the whole */
@@ -96,7 +96,7 @@ static mg_status toy_count(toy *m, mg_error *error) {
 
 static double toy_noise(const toy *m, const mg_audit_batch *b, int64_t i) {
     bool rare = m->rare_noise > 0 && m->calls % 7 == 0;
-    double size = rare ? m->rare_noise : m->dropout && !b->train ? 0 : m->noise;
+    double size = m->dropout && !b->train ? 0 : rare ? m->rare_noise : m->noise;
     if (b->rows > 8) size += m->wide_noise;
     if (m->first_call_differs && m->calls == 1) size = 0.1;
     return size > 0 ? size * mg_rng_normal((mg_rng){5, MG_STREAM_TEST, m->seeded ? 0 : (uint32_t)m->calls}, (uint64_t)i)
