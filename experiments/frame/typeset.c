@@ -50,6 +50,15 @@ static size_t superscript(FILE *out, const char *text, char before) {
     return 2 + n;
 }
 
+/* What is in brackets, above any letter: α^(γ+1). */
+static size_t power(FILE *out, const char *text, char before) {
+    if (!is_word(before) || strncmp(text, "^(", 2) != 0) return 0;
+    size_t n = strcspn(text + 2, "()");
+    if (n == 0 || text[2 + n] != ')') return 0;
+    element(out, "sup", text + 2, n);
+    return 2 + n + 1;
+}
+
 static size_t root(FILE *out, const char *text, char before) {
     size_t sign = strlen("√");
     (void)before;
@@ -88,7 +97,7 @@ static size_t number(FILE *out, const char *text, char before) {
 }
 
 void lab_typeset(FILE *out, const char *text) {
-    static piece *const pieces[] = {code, root, subscript, superscript, number};
+    static piece *const pieces[] = {code, root, subscript, superscript, power, number};
     char before = 0;
     while (*text) {
         size_t n = 0;

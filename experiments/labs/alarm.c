@@ -343,8 +343,8 @@ static void tell(mg_lab *lab, const mg_run_options *run, const mg_corpus *corpus
             "windows only. In all, the loss at position 0 was compared with how often each token follows each other.",
             HEART_TOKENS);
     lab_training_settings(lab, run, corpus);
-    lab_setting(lab, "alarm", "at %g nats of evidence: exp(-%g) is %.0e", MG_ALARM_EVIDENCE, MG_ALARM_EVIDENCE,
-                exp(-MG_ALARM_EVIDENCE));
+    lab_setting(lab, "alarm", "at %g nats of evidence: exp(−%g) is %s", MG_ALARM_EVIDENCE, MG_ALARM_EVIDENCE,
+                lab_tick_number(lab, exp(-MG_ALARM_EVIDENCE)));
     lab_exercise(lab, "Why position 0? Which honest model could beat H(x₂|x₁) at position 1?");
     lab_exercise(lab, "A model reads labels at positions 16 and later only. Does the alarm notice? What does `maskgrad "
                       "audit` say?");

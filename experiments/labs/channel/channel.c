@@ -181,7 +181,7 @@ static void check(mg_lab *lab, const mg_corpus *corpus, const mg_run_options *ru
 /* ---- All of it ---- */
 
 static void tell(mg_lab *lab, const mg_run_options *run, const mg_corpus *corpus) {
-    lab_hypothesis(lab, "The loss is a straight line in ε: the lowest possible is (1/T)[Σ (1−ε) h_t + h_last], where "
+    lab_hypothesis(lab, "The loss is a straight line in ε: the lowest possible is (1/T)[Σ (1−ε) h_t + h_T], where "
                         "h_t is what an honest predictor pays at position t and the sum leaves out the last position.");
     lab_hypothesis(lab, "So the loss measures the leak: ε is (floor − loss) / ((1/T) Σ h_t).");
     lab_hypothesis(lab, "A label that is hidden from a position cannot reach it through other positions, however many "

@@ -227,6 +227,8 @@ static void prose_is_typeset(void **state) {
         {"divided by √d_k, at d_k = 64",
          "divided by √<span class=\"root\">d<sub>k</sub></span>, at d<sub>k</sub> = 64"},
         {"W^O, W_q and x^0.98", "W<sup>O</sup>, W<sub>q</sub> and x<sup>0.98</sup>"},
+        {"(1 − α^(γ+1)) / x^(n)", "(1 − α<sup>γ+1</sup>) / x<sup>n</sup>"},
+        {"^(1), a^(, a^() and (^(1))", "^(1), a^(, a^() and (^(1))"},
         {"1/√C and √64", "1/√<span class=\"root\">C</span> and √<span class=\"root\">64</span>"},
         {"below 1e-05, 2.5e+06", "below 10<sup>−5</sup>, 2.5·10<sup>6</sup>"},
         {"−1e9 and ±1e6", "−10<sup>9</sup> and ±10<sup>6</sup>"},
