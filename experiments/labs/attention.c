@@ -6,6 +6,7 @@
 #include "model.h"
 #include "operation.h"
 #include "scores.h"
+#include "subject.h"
 #include "training.h"
 
 #include <math.h>
@@ -230,9 +231,8 @@ static void head_table(mg_lab *lab, int n, const view *views) {
 enum { MASKED, UNMASKED, N_MODELS };
 
 static mg_run_options small_training(const mg_lab *lab) {
-    mg_run_options run = mg_run_defaults();
+    mg_run_options run = *(const mg_run_options *)lab_asked(lab)->own;
     run.train.seed = lab_asked(lab)->seed;
-    run.data.path = lab_asked(lab)->data;
     run.train.model.n_head = 2;
     run.train.max_iters = 500;
     run.train.schedule.lr = 3e-3;
@@ -395,6 +395,10 @@ static void entropy_of_rows(mg_lab *lab) {
 mg_status lab_attention(mg_lab *lab, mg_error *error) {
     if (lab_asked(lab)->checkpoint && lab_asked(lab)->data)
         return mg_error_set(error, MG_ERR_INPUT, "--data trains two models and --checkpoint looks into one: give one");
+    const char *about_data = lab_asked(lab)->checkpoint ? lab_data_setting(lab_asked(lab)->own) : NULL;
+    if (about_data)
+        return mg_error_set(error, MG_ERR_INPUT, "--%s is about the data, and --checkpoint reads none: leave it out",
+                            about_data);
     lab_hypothesis(lab, "The output of a head is a weighted average of values: the weights are positive and sum to 1, "
                         "and the sum can be done by hand.");
     lab_hypothesis(lab, "Under the mask no weight lies above the diagonal. Without it a trained model puts weight "

@@ -15,6 +15,10 @@ const lab_options lab_subject_options = {tables, sizeof(mg_run_options), set_def
 
 enum { MOST_PROMPT = 64 }; /* tokens: a map of more cannot be read */
 
+const char *lab_data_setting(const mg_run_options *run) {
+    return run->data.tokens ? "tokens" : run->data.column ? "column" : run->data.merges ? "merges" : NULL;
+}
+
 /* ---- The model ---- */
 
 static mg_status load(mg_lab *lab, mg_run_options *run, int least, lab_subject *s, mg_error *error) {
@@ -26,11 +30,9 @@ static mg_status load(mg_lab *lab, mg_run_options *run, int least, lab_subject *
     const char *path = lab_asked(lab)->checkpoint;
     if (s->tokenizer && mg_tokenizer_get_kind(s->tokenizer) == MG_TOKENIZER_NONE) s->tokenizer = NULL;
     s->n_ids = s->tokenizer ? mg_tokenizer_size(s->tokenizer) : config->vocab_size;
-    if (!lab_asked(lab)->data && (run->data.tokens || run->data.column || run->data.merges))
-        return mg_error_set(error, MG_ERR_INPUT, "--%s is about the data: give --data FILE too",
-                            run->data.tokens   ? "tokens"
-                            : run->data.column ? "column"
-                                               : "merges");
+    const char *about_data = lab_asked(lab)->data ? NULL : lab_data_setting(run);
+    if (about_data)
+        return mg_error_set(error, MG_ERR_INPUT, "--%s is about the data: give --data FILE too", about_data);
     if (!lab_asked(lab)->data) return MG_OK;
     if (!s->tokenizer)
         return mg_error_set(error, MG_ERR_INPUT,

@@ -9,6 +9,8 @@
 
 /* The options of the labs that look into a model. */
 extern const lab_options lab_subject_options;
+/* The option given that says how to read --data, without which it means nothing; NULL: none. */
+const char *lab_data_setting(const mg_run_options *run);
 
 typedef struct lab_subject {
     mg_gpt *gpt;
