@@ -28,11 +28,11 @@ status=$?
 [ $status -eq 0 ] || [ $status -eq 3 ] || fail "--data: status $status: $(cat err.txt)"
 grep -q ',fail$' text/summary.csv && fail "--data: $(grep ',fail$' text/summary.csv)"
 grep -q ',h,e,' text/layer-0.csv || fail "the map is not of the text's letters: $(head -3 text/layer-0.csv)"
-for i in $(seq 40); do echo "$i,the mask hides $i of them"; done | sed '1i id,text' >table.csv
+for i in $(seq 90); do echo "$i,the mask hides $i of them"; done | sed '1i id,text' >table.csv
 "$maskgrad" lab attention --quick --data table.csv --column text --tokens word --out-dir column >out.txt 2>err.txt
 status=$?
 [ $status -eq 0 ] || [ $status -eq 3 ] || fail "--column: status $status: $(cat err.txt)"
-grep -q ',mask,hides,' column/layer-0.csv || fail "the map is not of the column's words: $(head -3 column/layer-0.csv)"
+grep -q ',␣mask,␣hides,' column/layer-0.csv || fail "the map is not of the column's words: $(head -3 column/layer-0.csv)"
 "$maskgrad" lab attention --checkpoint leaky --column text --out-dir both >out.txt 2>&1
 [ $? -eq 2 ] && grep -q -e '--column is about the data' out.txt || fail "--column of a checkpoint: $(cat out.txt)"
 "$maskgrad" lab attention --data "$2/docs/house.md" --checkpoint leaky --out-dir both >out.txt 2>&1
