@@ -163,6 +163,7 @@ static void set(parser *p, int index, const char *text) {
             other = p->flag[i];
     if (other) mg_setting_format(other, values, before, sizeof before);
     int at = find_given(&p->given, flag);
+    if (flag->once && at >= 0) mg_usage_error(p->line, "--%s is given twice: give it once", flag->name);
     if (flag->kind == MG_SETTING_LIST) {
         if (!text[0]) mg_usage_error(p->line, "--%s needs a path", flag->name);
         if (strchr(text, '\n'))

@@ -49,6 +49,7 @@ typedef struct mg_setting {
     double min, max;      /* of a number. A default outside of them is not shown: .help says what it is */
     unsigned open;        /* MG_SETTING_OPEN_… */
     bool added;           /* after the first release: a run.json without it means the default */
+    bool once;            /* giving the flag again is a usage error; else the last one counts */
     const char *argument; /* the name of its value in --help; NULL: it takes none */
     const char *help;
     mg_status (*parse)(const char *text, void *value, mg_error *error); /* the error says what would be right */

@@ -58,4 +58,5 @@ refused 'contradict each other' --config bad.conf
 printf 'config tiny.conf\n' >bad.conf
 refused 'cannot name another one' --config bad.conf
 refused 'give one' --config a --resume --out-dir a
+refused '--config is given twice: give it once' --config tiny.conf --config a
 echo "a file of flags, and a run, are configurations"

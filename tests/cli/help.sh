@@ -11,6 +11,9 @@ fail() {
     failures=$((failures + 1))
 }
 
+spellings() { # of all flags of a --help: -b, --name, and --other of "; also --other"
+    sed -zE 's/\n {11,}/ /g' | grep -oE '^ +(-., )?--[^ =]+|; also --.*$' | grep -oE -e '-[^ ,]+'
+}
 commands=$("$program" --help | sed -nE 's/^  ([a-z]+) +[A-Z].*/\1/p')
 labs=$("$program" lab | sed -nE 's/^  ([a-z]+) +[A-Z].*/lab \1/p')
 n=0
@@ -23,7 +26,11 @@ while read -r command; do
     options=$(grep -cE '^(  |      )-' "$help")
     [ "$(grep -cE '^(  -.,|     ) --[^ ]+ ' "$help")" -eq "$options" ] || fail "$command --help: an option has no text beside it"
     [ "$(grep -E '^(  |      )-' "$help" | grep -cE '^.{28} [^ ]')" -eq "$options" ] || fail "$command --help: texts in other columns"
+    # One spelling, one flag: letters, names and other names.
+    twice=$(spellings <"$help" | sort | uniq -d)
+    [ -z "$twice" ] || fail "$command --help: of two flags: $twice"
 done < <(printf '%s\n%s\nlab all\n' "$commands" "$labs")
+grep -qx -e --ctx-size <<<"$("$program" train --help | spellings)" || fail "the other spellings are not read"
 [ "$n" -ge 19 ] || fail "only $n commands and labs"
 # Help that could not be written is not a success.
 if [ -w /dev/full ]; then

@@ -149,7 +149,7 @@ const mg_setting mg_machine_settings[] = {
 
 const mg_setting mg_folder_settings[] = {
     {.kind = MG_SETTING_HEADING, .help = "Run folder and start:"},
-    {.name = "config", .also = "c", TEXT(config, "FILE"),
+    {.name = "config", TEXT(config, "FILE"), .once = true,
      .help = "Take flags from a file, one per line, with # comments; or all settings of a run: its folder or its run.json. "
              "The command line wins"},
     {.name = "out-dir", .also = "o out", TEXT(out_dir, "DIR"), .help = "Run folder [runs/NAME]"},
