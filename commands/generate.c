@@ -97,6 +97,10 @@ static const mg_command_line line = {
            "text. Beyond the context nothing is drafted.",
 };
 
+static bool has_text(const mg_checkpoint *checkpoint) {
+    return checkpoint->tokenizer && mg_tokenizer_get_kind(checkpoint->tokenizer) != MG_TOKENIZER_NONE;
+}
+
 /* ---- The prompt ---- */
 
 typedef struct prompt {
@@ -114,7 +118,8 @@ static mg_status read_prompt(prompt *p, const generate_options *o, const mg_chec
             return mg_error_set(error, MG_ERR_INPUT, "the checkpoint has no tokenizer: give the prompt with --ids");
         mg_error reason;
         mg_status status = mg_tokenizer_encode(&p->ids, &p->n, tokenizer, o->prompt, strlen(o->prompt), &reason);
-        if (status != MG_OK) return mg_error_set(error, status, "--prompt: %s", reason.message);
+        if (status != MG_OK)
+            return mg_error_set(error, status, "%s%s", o->interactive ? "" : "--prompt: ", reason.message);
         if (p->n > 0) return MG_OK;
         mg_free(p->ids); /* only white space: no tokens in a grammar */
     }
@@ -309,9 +314,8 @@ static mg_status check_draft(const generate_options *o, const mg_checkpoint *che
 
 static void tell_speed(const mg_speculator *speculator) {
     mg_speculation c = mg_speculator_counts(speculator);
-    mg_say("generate", "%.2f tokens per pass of the model; %.0f%% of %" PRId64 " drafted tokens stayed",
-           (double)(c.passes + c.accepted) / (double)c.passes,
-           c.drafted ? 100 * (double)c.accepted / (double)c.drafted : 0, c.drafted);
+    mg_say("generate", "%.2f tokens per pass of the model; %.0f%% of %s stayed", (double)c.written / (double)c.passes,
+           c.used ? 100 * (double)c.stayed / (double)c.used : 0, mg_count(c.used, "drafted token").text);
 }
 
 static mg_status choose_cache(bool *cache, const generate_options *o, const mg_gpt_config *config, mg_error *error) {
@@ -365,28 +369,30 @@ static mg_status set_up(writer *w, const generate_options *o, const mg_checkpoin
 }
 
 /* `draft` may be NULL. */
-static mg_status generate(const generate_options *o, const mg_checkpoint *checkpoint, const mg_checkpoint *draft,
-                          mg_error *error) {
+static mg_status generate(const generate_options *o, const prompt *start, const mg_checkpoint *checkpoint,
+                          const mg_checkpoint *draft, mg_error *error) {
     const mg_gpt_config *config = mg_gpt_get_config(checkpoint->gpt);
-    const mg_tokenizer *tokenizer = checkpoint->tokenizer;
-    bool has_text = tokenizer && mg_tokenizer_get_kind(tokenizer) != MG_TOKENIZER_NONE;
-    prompt start = {0};
+    const mg_tokenizer *tokenizer = has_text(checkpoint) ? checkpoint->tokenizer : NULL;
+    int n_ids = tokenizer ? mg_tokenizer_size(tokenizer) : INT_MAX;
     writer w = {0};
-    mg_status status = mg_sampler_check(&o->sampler, error);
-    if (status == MG_OK) status = set_mask(checkpoint->gpt, o, error);
-    if (status == MG_OK && draft) status = check_draft(o, checkpoint, draft, error);
-    if (status == MG_OK) status = read_prompt(&start, o, checkpoint, error);
-    if (status == MG_OK && start.n > (size_t)config->block_size)
+    if (start->n > (size_t)config->block_size)
         mg_say("generate",
                "the prompt has %zu tokens, but the context is %s: the start of the prompt is "
                "left out",
-               start.n, mg_count(config->block_size, "token").text);
-    if (status == MG_OK)
-        status = set_up(&w, o, checkpoint, draft, has_text ? mg_tokenizer_size(tokenizer) : INT_MAX, &start, error);
-    if (status == MG_OK) status = print_samples(&w, o, &start, has_text && !o->ids ? tokenizer : NULL, error);
+               start->n, mg_count(config->block_size, "token").text);
+    mg_status status = set_up(&w, o, checkpoint, draft, n_ids, start, error);
+    if (status == MG_OK) status = print_samples(&w, o, start, o->ids ? NULL : tokenizer, error);
     if (status == MG_OK && w.speculator) tell_speed(w.speculator);
     mg_generator_free(w.generator);
     mg_speculator_free(w.speculator);
+    return status;
+}
+
+static mg_status generate_once(const generate_options *o, const mg_checkpoint *checkpoint, const mg_checkpoint *draft,
+                               mg_error *error) {
+    prompt start = {0};
+    mg_status status = read_prompt(&start, o, checkpoint, error);
+    if (status == MG_OK) status = generate(o, &start, checkpoint, draft, error);
     mg_free(start.ids);
     return status;
 }
@@ -404,16 +410,26 @@ static mg_status converse(generate_options *o, const mg_checkpoint *checkpoint, 
     size_t room = 0;
     mg_status status = MG_OK;
     bool asks = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
-    for (; status == MG_OK && !ferror(stdout); o->seed = o->seed < INT64_MAX ? o->seed + 1 : 0) {
+    if (!has_text(checkpoint))
+        return mg_error_set(error, MG_ERR_INPUT,
+                            "the checkpoint has no tokenizer, so it cannot read --interactive's lines: give the prompt "
+                            "with --ids");
+    for (int64_t number = 1; status == MG_OK && !ferror(stdout); number++) {
         if (asks) fputs("> ", stdout), fflush(stdout);
         ssize_t n = getline(&text, &room, stdin);
         if (n < 0) break;
         if (n > 0 && text[n - 1] == '\n') text[n - 1] = '\0';
         o->prompt = text;
-        status = generate(o, checkpoint, draft, error);
-        if (status != MG_ERR_INPUT) continue;
-        mg_say("generate", "%s", error->message);
-        status = MG_OK;
+        prompt start = {0};
+        status = read_prompt(&start, o, checkpoint, error);
+        if (status == MG_OK) {
+            status = generate(o, &start, checkpoint, draft, error);
+        } else if (status == MG_ERR_INPUT) {
+            mg_say("generate", "line %" PRId64 ": %s", number, error->message);
+            status = MG_OK;
+        }
+        mg_free(start.ids);
+        o->seed = o->seed < INT64_MAX ? o->seed + 1 : 0;
     }
     if (asks) putchar('\n');
     free(text);
@@ -430,6 +446,7 @@ static int run_command(int argc, char **argv) {
     if (options.prompt && options.ids) mg_usage_error(&line, "--prompt and --ids are two prompts: give one");
     if (options.interactive && (options.prompt || options.ids))
         mg_usage_error(&line, "--interactive takes its prompts from standard input: leave out --prompt and --ids");
+    if (options.stop && !options.stop[0]) mg_usage_error(&line, "--stop is empty: give the text to end before");
     if (options.stop && strlen(options.stop) >= LONGEST_STOP)
         mg_usage_error(&line, "--stop takes a text of at most %d bytes", LONGEST_STOP - 1);
     if (options.ids) mg_warn_idle(&line, &given, "stop ignore-eos", "with --ids, the output is ids");
@@ -447,9 +464,12 @@ static int run_command(int argc, char **argv) {
     mg_status status = load(asked, &checkpoint, &error);
     if (status == MG_OK && options.draft) status = load(options.draft, &draft, &error);
     mg_heap_trim();
+    if (status == MG_OK) status = mg_sampler_check(&options.sampler, &error);
+    if (status == MG_OK) status = set_mask(checkpoint.gpt, &options, &error);
+    if (status == MG_OK && options.draft) status = check_draft(&options, &checkpoint, &draft, &error);
     if (status == MG_OK)
         status = options.interactive ? converse(&options, &checkpoint, options.draft ? &draft : NULL, &error)
-                                     : generate(&options, &checkpoint, options.draft ? &draft : NULL, &error);
+                                     : generate_once(&options, &checkpoint, options.draft ? &draft : NULL, &error);
     mg_checkpoint_free(&checkpoint);
     mg_checkpoint_free(&draft);
     return mg_command_end(&line, status, &error);

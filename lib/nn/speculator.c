@@ -245,6 +245,21 @@ static mg_status judge(mg_speculator *s, ptrdiff_t n, mg_rng rng, ptrdiff_t firs
     return MG_OK;
 }
 
+/* The first n tokens after the text, until on_token wants no more. Returns how many it was given. */
+static ptrdiff_t hand_on(const mg_speculator *s, ptrdiff_t n, mg_token_fn *on_token, void *user, bool *goes_on) {
+    ptrdiff_t i = 0;
+    while (i < n && *goes_on) *goes_on = on_token(s->window[s->length + i++], user);
+    return i;
+}
+
+/* A text that ends among the accepted tokens uses no draft after its end; else the pass used all of them. */
+static void count_handed(mg_speculation *counts, ptrdiff_t drafted, ptrdiff_t accepted, ptrdiff_t handed) {
+    bool ends_early = handed <= accepted;
+    counts->written += handed;
+    counts->used += ends_early ? handed : drafted;
+    counts->stayed += ends_early ? handed : accepted;
+}
+
 mg_status mg_speculator_check(mg_speculator *s, mg_error *error) {
     MG_CHECK(s->prompt_length > 0, "speculator: there is no prompt yet");
     s->sampler = (mg_sampler){.temperature = 1, .top_p = 1};
@@ -262,14 +277,16 @@ mg_status mg_speculate(mg_speculator *s, const mg_sampler *sampler, uint64_t see
     mg_rng rng = {seed, MG_STREAM_SAMPLE, sample};
     s->sampler = *sampler;
     rewind_to_prompt(s);
-    for (ptrdiff_t done = 0; done < n;) {
+    bool goes_on = true;
+    for (ptrdiff_t done = 0; done < n && goes_on;) {
         ptrdiff_t drafted = draft_size(s), written = 0;
         mg_status status = draft(s, drafted, rng, done, error);
         if (!status) status = judge(s, drafted, rng, done, &written, error);
         if (status) return status;
-        for (ptrdiff_t i = 0; i < written && done < n; i++, done++)
-            if (!on_token(s->window[s->length + i], user)) return MG_OK;
-        advance(s, written);
+        ptrdiff_t room = n - done, handed = hand_on(s, written < room ? written : room, on_token, user, &goes_on);
+        count_handed(&s->counts, drafted, written - 1, handed);
+        done += handed;
+        if (goes_on) advance(s, written);
     }
     return MG_OK;
 }

@@ -23,6 +23,9 @@ bool mg_draft_judge(const double *p, const double *q, int n, int *id, mg_rng rng
 typedef struct mg_speculation {
     int64_t passes;                    /* of the target; each gives the accepted tokens and one more */
     int64_t drafted, judged, accepted; /* judged: up to the first rejected token of each pass, and with it */
+    /* The same without what a text's last pass gives beyond its end: the tokens handed on, the drafted tokens up to the
+     * end, and those of them that stayed. */
+    int64_t written, used, stayed;
 } mg_speculation;
 
 typedef struct mg_speculator mg_speculator;

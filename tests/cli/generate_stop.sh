@@ -25,7 +25,10 @@ is abcde --prompt ab --max-new-tokens 100 --ignore-eos --stop 'f<|endoftext|>a'
 # Line by line; a line that cannot be a prompt is named, and the next one is read.
 printf 'ab\nxyz\nabcd\n' | "$maskgrad" generate run --interactive --temperature 0 >out 2>err || fail "--interactive: $(cat err)"
 [ "$(tr '\n' ' ' <out)" = 'abcdef abcdef ' ] || fail "--interactive: $(cat out)"
-grep -q "'x' at byte 0" err || fail "--interactive: $(cat err)"
+tr '\n' ' ' <err | tr -s ' ' | grep -q "line 2: .*'x' at byte 0" || fail "--interactive: $(cat err)"
+grep -q -e '--prompt' err && fail "--interactive speaks of --prompt: $(cat err)"
+"$maskgrad" generate run --stop '' >/dev/null 2>err && fail "an empty --stop"
+grep -q -e '--stop is empty' err || fail "$(cat err)"
 "$maskgrad" generate run --interactive --prompt a >/dev/null 2>err && fail "two prompts"
 grep -q 'leave out --prompt' err || fail "$(cat err)"
 echo "text ends where it should"

@@ -183,6 +183,44 @@ static void a_model_agrees_with_itself(void **state) {
     mg_gpt_free(gpt);
 }
 
+static bool take_until_three(int id, void *user) {
+    (void)id;
+    return ++*(int *)user < 3;
+}
+
+/* A text counts what was written of it, wherever it ends: at a number of tokens, or because no more are wanted. */
+static void what_was_written_is_counted(void **state) {
+    (void)state;
+    mg_gpt *gpt = new_gpt(BLOCK, 24, 1, 0), *other = new_gpt(BLOCK, 8, 2, 0);
+    const mg_sampler sampler = {1, 0, 1};
+    for (int n = 1; n <= 10; n++) {
+        mg_speculator *self = new_speculator(gpt, gpt, 4), *s = new_speculator(gpt, other, 4);
+        int ids[10], taken = 0;
+        mg_speculator_prompt(self, prompt, 1);
+        mg_speculator_prompt(s, prompt, 1);
+        assert_int_equal(mg_speculate_ids(self, &sampler, 1, 0, n, ids, NULL), MG_OK);
+        mg_speculation c = mg_speculator_counts(self);
+        assert_int_equal(c.written, n);
+        assert_int_equal(c.used, n - n / 5); /* all but the one that follows four that stay */
+        assert_int_equal(c.stayed, c.used);
+        for (uint32_t text = 0; text < 20; text++)
+            assert_int_equal(mg_speculate_ids(s, &sampler, 1, text, n, ids, NULL), MG_OK);
+        c = mg_speculator_counts(s);
+        assert_int_equal(c.written, 20 * n);
+        assert_true(c.stayed <= c.used && c.stayed <= c.accepted && c.used <= c.drafted);
+        assert_true(c.written - c.passes <= c.stayed && c.stayed <= c.written);
+        if (n == 10) {
+            assert_int_equal(mg_speculate(s, &sampler, 1, 0, n, take_until_three, &taken, NULL), MG_OK);
+            assert_int_equal(taken, 3);
+            assert_int_equal(mg_speculator_counts(s).written, 20 * n + 3);
+        }
+        mg_speculator_free(self);
+        mg_speculator_free(s);
+    }
+    mg_gpt_free(gpt);
+    mg_gpt_free(other);
+}
+
 /* ---- Refusals ---- */
 
 static void who_looks_ahead_is_refused(void **state) {
@@ -232,6 +270,7 @@ int main(void) {
         cmocka_unit_test(greedy_text_is_the_targets_own),
         cmocka_unit_test(the_cache_is_cut_back_to_what_stands),
         cmocka_unit_test(a_model_agrees_with_itself),
+        cmocka_unit_test(what_was_written_is_counted),
         cmocka_unit_test(who_looks_ahead_is_refused),
         cmocka_unit_test(broken_calls_and_models),
     };
