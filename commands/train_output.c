@@ -43,6 +43,29 @@ static void warn_about_schedule(const mg_run *run) {
                s->decay_iters, s->min_lr, o->max_iters);
 }
 
+/* Whether each of T queries sees the same under both. */
+static bool is_same_mask(mg_mask a, mg_mask b, int T) {
+    for (int i = 0; i < T; i++) {
+        mg_interval one = mg_visible(a, i, T), other = mg_visible(b, i, T);
+        if (one.first != other.first || one.end != other.end) return false;
+    }
+    return true;
+}
+
+/* Within a short context, a mask with a number may be one that has a name. */
+static void warn_about_mask(const mg_gpt_config *config) {
+    mg_mask mask = config->mask, causal = mg_lookahead(0), none = mg_lookahead(MG_LOOKAHEAD_ALL);
+    if (mask.kind == MG_MASK_LOOKAHEAD && (mask.n == causal.n || mask.n == none.n)) return;
+    bool is_causal = is_same_mask(mask, causal, config->block_size);
+    if (!is_causal && !is_same_mask(mask, none, config->block_size)) return;
+    char words[128];
+    mg_gpt_config without_leak = *config;
+    without_leak.leak_layer = -1;
+    mg_mask_words(&without_leak, words, sizeof words);
+    mg_say("train", "mask %s is the same as %s here: --block-size is %d", words, is_causal ? "causal" : "none",
+           config->block_size);
+}
+
 void mg_train_announce(const mg_run *run) {
     const mg_train_options *o = mg_trainer_options(run->trainer);
     char mask[128];
@@ -57,6 +80,7 @@ void mg_train_announce(const mg_run *run) {
     if (run->corpus->warning[0]) mg_say("train", "%s", mg_shown(run->corpus->warning).text);
     if (o->model.documents)
         mg_say("train", "a document is %s", mg_corpus_document_words(run->corpus, o->model.document_end));
+    warn_about_mask(&o->model);
     warn_about_schedule(run);
     double share;
     if (mg_corpus_repetition(run->corpus, &share, NULL) == MG_OK && mg_repetition_say(share, text, sizeof text))

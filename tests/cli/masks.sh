@@ -67,6 +67,23 @@ says "a document is a line of the text" evaluate lines --data lines.txt --valida
 says "a document is a line of the text" evaluate window --mask documents --data lines.txt --validation 0.3 --eval-iters 1
 says "" evaluate lines --mask both --data lines.txt --validation 0.3 --eval-iters 1
 
+# A mask that is another one within the context is called so, in one sentence; one that is not, is not.
+notice() { # NOTICE FLAG...
+    local text=$1
+    shift
+    "$maskgrad" train "${short[@]}" --data lines.txt --force --out-dir same "$@" >out 2>log || fail "$*: $(tail -n 1 log)"
+    [ "$(grep -o 'mask .* is the same as .*' log)" = "$text" ] || fail "$*: '$(cat log)' does not say '$text'"
+}
+for mask in prefix:4 prefix:99 block:4 block:64; do
+    notice "mask $mask is the same as none here: --block-size is 4" --mask $mask
+done
+for mask in window:4 window:40 prefix:1 block:1; do
+    notice "mask $mask is the same as causal here: --block-size is 4" --mask $mask
+done
+notice "mask lookahead 3 is the same as none here: --block-size is 4" --lookahead 3
+for mask in causal none documents window:3 prefix:3 block:3; do notice "" --mask $mask; done
+notice "" --lookahead 2
+
 refuses "contradict each other" train "${tiny[@]}" --lookahead 1 --mask window:4
 refuses "--mask takes window:N with N from 1" train "${tiny[@]}" --mask window:0
 printf 'one line of text, and no other' >one.txt
