@@ -121,6 +121,24 @@ static void check_asked(const sweep_options *own, const mg_run_options *shared) 
         mg_usage_error(&line, "--data FILE is missing after --: a text, a CSV or a grammar to train on");
 }
 
+static bool is_own(const char *name, size_t length) {
+    for (const mg_setting *flag = flags; !mg_setting_is_end(flag); flag++)
+        if (flag->name && strncmp(flag->name, name, length) == 0) return true;
+    return false;
+}
+
+/* A flag of train before the "--". */
+static void refuse_misplaced(int argc, char **argv) {
+    for (int i = 1; i < argc; i++) {
+        mg_sweep_choice choice;
+        size_t length = strcspn(argv[i], "=");
+        if (strncmp(argv[i], "--", 2) != 0 || is_own(argv[i] + 2, length - 2)) continue;
+        if (mg_sweep_find(argv[i], length, &choice, NULL) == MG_OK)
+            mg_usage_error(&line, "--%s is a flag of train, and those follow --, as in: maskgrad sweep ... -- --%s",
+                           choice.setting->name, choice.setting->name);
+    }
+}
+
 /* ---- Work ---- */
 
 static bool stop_asked(void *user) {
@@ -194,6 +212,7 @@ static int run_command(int argc, char **argv) {
     if (status == MG_OK) status = find_program(program, sizeof program, &error);
     if (status != MG_OK) return mg_command_end(&line, status, &error);
     const mg_flag_table tables[] = {{flags, &own}, {NULL, NULL}};
+    refuse_misplaced(argc, argv);
     mg_flags_parse(&line, tables, argc, argv, NULL, NULL);
     mg_run_options shared = parse_shared(&own.grid, n_words, words, &threads_given);
     check_asked(&own, &shared);

@@ -51,6 +51,11 @@ grep -q -- '--data FILE is missing' err || fail "no data: $(cat err)"
 status 2 "$program" sweep --set n-embd=5,7 --out-dir refused -- "${shared[@]:0:8}"
 grep -q 'none of these runs can begin' err || fail "no possible run: $(cat err)"
 
+for misplaced in --data=book.txt --block_size=8 --threads=1; do
+    status 2 "$program" sweep --set lr=1,2 "$misplaced"
+    grep -q 'is a flag of train, and those follow --' err || fail "$misplaced: $(cat err)"
+done
+
 # ---- Files of settings: texts stay as they are typed ----
 printf 'lr,mask\n3e-05,none\n,window:3\n' >grid.csv
 status 0 "$program" sweep --grid grid.csv --set no-scale=true,false --out-dir planned --plan -- "${shared[@]}" --max-iters 5
