@@ -5,8 +5,8 @@
 #include "flags.h"
 
 /* Read `text`, which is changed and must live as long as the values that come from it, into the tables' values. *given
- * holds the flags. Values may stand in quotes; a switch may be true or false, and --no-scale is also "scale = false". A
- * usage error names `path` and the line. */
+ * holds the flags. Values may be quoted; a switch may be true or false, and --no-scale is also "scale = false". A usage
+ * error names `path` and the line. */
 void mg_config_read(const mg_command_line *line, const char *path, char *text, const mg_flag_table *tables,
                     mg_given *given);
 

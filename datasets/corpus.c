@@ -329,8 +329,8 @@ static mg_status split(mg_corpus *corpus, const mg_data_options *options, mg_err
     return MG_OK;
 }
 
-/* Besides the bytes, what decides which tokens a split has. The program's default split leaves the hash that of the
- * bytes. */
+/* Adds to the hash of the bytes the options that also decide which tokens a split has. With the default split and no
+ * column, it stays the hash of the bytes. */
 static uint64_t hash_options(uint64_t hash, const mg_data_options *options) {
     if (options->column) hash = mg_fnv1a(hash, options->column, strlen(options->column) + 1);
     if (options->validation != USUAL_VALIDATION)

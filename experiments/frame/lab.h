@@ -152,7 +152,7 @@ void lab_band(lab_figure *figure, lab_color color, const char *label, int n, con
               const double *spread);
 void lab_errors(lab_figure *figure, lab_color color, const char *label, int n, const double *x, const double *y,
                 const double *spread);
-/* One of many, behind what follows it: thin and pale, and not in the legend. */
+/* One of many, drawn under the series that follow: thin and pale, and not in the legend. */
 void lab_thin_line(lab_figure *figure, lab_color color, int n, const double *x, const double *y);
 void lab_points(lab_figure *figure, lab_color color, const char *label, int n, const double *x, const double *y);
 /* Each point with its name beside it, where there is room. */

@@ -100,7 +100,8 @@ static bool has_entry(const lab_figure *figure, int k) {
     return series_of(figure, k)->shape != LAB_SHAPE_THIN;
 }
 
-/* Where the entry of series k begins: in columns of the longest, or one behind the other. */
+/* Where the legend entry of series k begins. With `longest` > 0, entries are in columns of that many letters; else each
+ * follows the one before it. */
 static legend_place place_in_legend(const lab_figure *figure, int k, int longest) {
     enum { AROUND = SAMPLE + 2 * LETTER, LEFT = 16 };
     if (longest > 0) {

@@ -1,4 +1,4 @@
-/* A model that does as it is told, for tests of the audit.
+/* A model whose faults a test can choose, to test the audit.
  *
  * Logit k of position i is a sum over the tokens that it sees, weighted by their distance. */
 #ifndef MASKGRAD_TESTS_TOY_H

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every command line of README.md and docs/*.md is one that the program takes, and works with what it stands on. Each is
+# Every command line of README.md and docs/*.md works with the files that the text mentions. Each is
 # run once, with less work: a few steps, --quick. What is not run is listed below, by name, with the reason.
 set -u
 maskgrad=$1 source=$2
@@ -39,7 +39,7 @@ command_lines() { # FILE
         sed -nE '/^(build\/release\/)?maskgrad [a-zC]/p; /\| maskgrad /p; /^(scripts\/|python3 )/p'
 }
 
-# ---- What they stand on ----
+# ---- The files that they use ----
 
 export PATH=$folder/bin:$PATH
 mkdir -p bin build/release runs FOLDER
@@ -112,7 +112,7 @@ less_work() { # COMMAND LAB: of the flags that leave less to do, those that it h
         [[ $help != *" ${flag%%=*}"* ]] || printf ' %s' "$flag"
     done
 }
-completed() { # a line that leaves out what stands in the text around it
+completed() { # a line that leaves out what the text around it says
     local line=$1
     line=${line//…/--data book.txt}
     line=${line/--block-size N/--block-size 16}

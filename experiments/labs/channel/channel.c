@@ -145,7 +145,7 @@ static void check_run(mg_lab *lab, const mg_corpus *corpus, const mg_run_options
     double found = estimate(h, r->loss);
     bool low = found < r->probability - TOLERANCE;
     bool falls = low && lab_still_falling((int)run->train.max_iters, r->curve);
-    /* Before a model finds its labels its loss may stand still for hundreds of steps. */
+    /* Before a model finds its labels its loss may hardly change for hundreds of steps. */
     bool searches = low && r->probability > 0 && found < r->probability / 4;
     if (falls || searches)
         lab_undecided(lab, name, found, "", "%s: give more --max-iters",
