@@ -25,8 +25,8 @@ typedef struct lab_subject {
 typedef mg_status lab_subject_check(const mg_lab *lab, const mg_gpt_config *config, mg_error *error);
 
 /* `shape` is what to train where there is no checkpoint. With a checkpoint, --data is read with its tokenizer; a
- * context shorter than `least`, data too short for a window and whatever `check` (or NULL) refuses are MG_ERR_INPUT. Close it
- * after an error too. */
+ * context shorter than `least`, data too short for a window and whatever `check` (or NULL) refuses are MG_ERR_INPUT.
+ * Close it after an error too. */
 mg_status lab_subject_open(mg_lab *lab, const mg_train_options *shape, int least, lab_subject_check *check,
                            lab_subject *subject, mg_error *error);
 void lab_subject_close(lab_subject *subject);
