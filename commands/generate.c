@@ -7,11 +7,9 @@
 #include "ids.h"
 #include "options.h"
 #include "parallel.h"
-#include "printable.h"
 #include "say.h"
 #include "speculator.h"
-#include "tokenizer_internal.h"
-#include "utf8.h"
+#include "text_printer.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -131,72 +129,9 @@ static mg_status read_prompt(prompt *p, const generate_options *o, const mg_chec
     return MG_OK;
 }
 
-/* ---- Printing ---- */
+/* ---- Samples ---- */
 
-enum { LONGEST_STOP = 256 };
-
-typedef struct printer {
-    const mg_tokenizer *tokenizer; /* NULL: ids */
-    mg_utf8_stream stream;
-    int previous; /* -1: nothing was printed yet */
-    bool raw;     /* control characters too */
-    /* What ends a sample, once the prompt is printed: the token end_id (-1: none), or this text ("": none). */
-    int end_id;
-    const char *stop;
-    char held[LONGEST_STOP]; /* printed already, but for what `stop` begins with */
-    size_t n_held;
-    bool done;
-} printer;
-
-/* Whole characters. A vocabulary may hold control characters, which a terminal would obey. */
-static void print_characters(const printer *p, const char *text, size_t length) {
-    char shown[MG_PRINTABLE_ROOM(MG_UTF8_ROOM(256))];
-    if (p->raw)
-        fwrite(text, 1, length, stdout);
-    else
-        fwrite(shown, 1, mg_printable(shown, sizeof shown, text, length, "\n\t"), stdout);
-}
-
-static void print_bytes(printer *p, const char *bytes, size_t length) {
-    char printable[MG_UTF8_ROOM(256)];
-    for (size_t done = 0; done < length;) {
-        size_t n = length - done < 256 ? length - done : 256;
-        print_characters(p, printable, mg_utf8_push(&p->stream, bytes + done, n, printable));
-        done += n;
-    }
-}
-
-/* Bytes that may begin the text that ends a sample are held back until it is clear. */
-static void print_until_stop(printer *p, const char *bytes, size_t length) {
-    size_t n_stop = p->stop ? strlen(p->stop) : 0;
-    if (n_stop == 0) print_bytes(p, bytes, length);
-    for (size_t i = 0; n_stop > 0 && i < length && !p->done; i++) {
-        p->held[p->n_held++] = bytes[i];
-        while (p->n_held > 0 && memcmp(p->held, p->stop, p->n_held) != 0) {
-            print_bytes(p, p->held, 1);
-            memmove(p->held, p->held + 1, --p->n_held);
-        }
-        p->done = p->n_held == n_stop;
-    }
-    if (p->done) p->n_held = 0;
-}
-
-/* false: no more text is needed. */
-static bool print_token(int id, void *user) {
-    printer *p = user;
-    p->done = p->done || (id == p->end_id && id >= 0);
-    if (p->done) return false;
-    if (p->tokenizer) {
-        const char *separator = mg_tokenizer_separator(p->tokenizer, p->previous, id);
-        mg_token token = mg_tokenizer_token(p->tokenizer, id);
-        print_until_stop(p, separator, strlen(separator));
-        print_until_stop(p, token.bytes, token.length);
-    } else {
-        printf(p->previous < 0 ? "%d" : ",%d", id);
-    }
-    p->previous = id;
-    return fflush(stdout) == 0 && !p->done; /* a reader that went away needs no more text */
-}
+static const char BETWEEN[] = "---------------";
 
 /* Who writes: the model by itself, or with another that drafts. */
 typedef struct writer {
@@ -204,97 +139,94 @@ typedef struct writer {
     mg_speculator *speculator; /* or NULL */
 } writer;
 
-static printer new_printer(const generate_options *o, const mg_tokenizer *tokenizer) {
-    return (printer){.tokenizer = tokenizer, .previous = -1, .end_id = -1, .raw = o->raw || !isatty(STDOUT_FILENO)};
-}
-
-static void print_prompt(printer *p, const generate_options *o, const prompt *start) {
-    for (size_t i = 0; i < start->n && !start->is_empty; i++) print_token(start->ids[i], p);
-    if (!p->tokenizer) return;
-    p->stop = o->stop;
-    if (!o->ignore_end) p->end_id = mg_tokenizer_end_of_text(p->tokenizer);
-}
-
-static void end_sample(printer *p, bool others_follow) {
-    char last[3];
-    print_bytes(p, p->held, p->n_held);
-    p->n_held = 0;
-    fwrite(last, 1, mg_utf8_flush(&p->stream, last), stdout);
-    putchar('\n');
-    if (others_follow) puts("---------------");
+static void begin_sample(mg_text_printer *p, FILE *out, const generate_options *o, const prompt *start,
+                         const mg_tokenizer *tokenizer) {
+    *p = mg_text_printer_begin(out, tokenizer, o->raw || !isatty(STDOUT_FILENO));
+    for (size_t i = 0; i < start->n && !start->is_empty; i++) mg_text_printer_token(start->ids[i], p);
+    mg_text_printer_stop(p, o->stop, !o->ignore_end);
 }
 
 static mg_status print_sample(const writer *w, const generate_options *o, const prompt *start,
                               const mg_tokenizer *tokenizer, int sample, mg_error *error) {
-    printer p = new_printer(o, tokenizer);
-    print_prompt(&p, o, start);
+    mg_text_printer p;
     uint64_t seed = (uint64_t)o->seed;
     uint32_t number = (uint32_t)sample;
-    mg_status status = w->speculator
-                           ? mg_speculate(w->speculator, &o->sampler, seed, number, o->n_tokens, print_token, &p, error)
-                           : mg_generate(w->generator, &o->sampler, seed, number, o->n_tokens, print_token, &p, error);
-    end_sample(&p, status == MG_OK && sample + 1 < o->n_samples);
+    begin_sample(&p, stdout, o, start, tokenizer);
+    mg_status status =
+        w->speculator
+            ? mg_speculate(w->speculator, &o->sampler, seed, number, o->n_tokens, mg_text_printer_token, &p, error)
+            : mg_generate(w->generator, &o->sampler, seed, number, o->n_tokens, mg_text_printer_token, &p, error);
+    mg_text_printer_end(&p);
     return status;
 }
 
-/* Samples that are drawn side by side: the first is printed as it comes, the others after it. */
-typedef struct chunk {
-    printer first_printer;
-    int first;
-    ptrdiff_t n; /* tokens per sample */
-    int *ids;    /* (samples, n) */
-    ptrdiff_t *drawn;
-    bool reader_left;
-} chunk;
+/* A sample that waits until those before it are printed. */
+typedef struct page {
+    mg_text_printer printer; /* into the text, and of the first sample to stdout */
+    char *text;
+    size_t length;
+} page;
 
-static bool take_token(uint32_t sample, int id, void *user) {
-    chunk *s = user;
-    ptrdiff_t i = (ptrdiff_t)sample - s->first;
-    s->ids[i * s->n + s->drawn[i]++] = id;
-    if (i == 0 && !print_token(id, &s->first_printer) && !s->first_printer.done) s->reader_left = true;
-    return !s->reader_left;
+typedef struct pages {
+    page *page;   /* n of them */
+    int first, n; /* samples */
+} pages;
+
+static mg_status open_pages(pages *s, const generate_options *o, const prompt *start, const mg_tokenizer *tokenizer,
+                            mg_error *error) {
+    s->page = mg_alloc_zero((size_t)s->n, sizeof *s->page, "samples", error);
+    if (!s->page) return MG_ERR_MEMORY;
+    for (int i = 0; i < s->n; i++) {
+        FILE *out = i == 0 ? stdout : open_memstream(&s->page[i].text, &s->page[i].length);
+        if (!out) return mg_error_set(error, MG_ERR_MEMORY, "out of memory for the samples");
+        begin_sample(&s->page[i].printer, out, o, start, tokenizer);
+    }
+    return MG_OK;
+}
+
+/* Print those after the first, if all went well. */
+static mg_status close_pages(pages *s, mg_status status, mg_error *error) {
+    for (int i = 1; s->page && i < s->n; i++) {
+        page *p = &s->page[i];
+        if (!p->printer.out) break;
+        mg_text_printer_end(&p->printer);
+        if (fclose(p->printer.out) != 0 && status == MG_OK)
+            status = mg_error_set(error, MG_ERR_MEMORY, "out of memory for the samples");
+        if (status == MG_OK) printf("%s\n", BETWEEN), fwrite(p->text, 1, p->length, stdout);
+        free(p->text);
+    }
+    mg_free(s->page);
+    return status;
+}
+
+static bool print_on_page(uint32_t sample, int id, void *user) {
+    pages *s = user;
+    return mg_text_printer_token(id, &s->page[(int)sample - s->first].printer) && !ferror(stdout);
 }
 
 static mg_status print_side_by_side(const writer *w, const generate_options *o, const prompt *start,
-                                    const mg_tokenizer *tokenizer, int first, int n_samples, mg_error *error) {
-    chunk s = {.first_printer = new_printer(o, tokenizer), .first = first, .n = o->n_tokens};
-    s.ids = mg_alloc((size_t)n_samples * (size_t)s.n, sizeof *s.ids, "samples", error);
-    s.drawn = mg_alloc_zero((size_t)n_samples, sizeof *s.drawn, "samples", error);
-    mg_status status = s.ids && s.drawn ? MG_OK : MG_ERR_MEMORY;
+                                    const mg_tokenizer *tokenizer, int first, int n, mg_error *error) {
+    pages s = {.first = first, .n = n};
+    mg_status status = open_pages(&s, o, start, tokenizer, error);
     if (status == MG_OK) {
-        print_prompt(&s.first_printer, o, start);
-        status = mg_generate_samples(w->generator, &o->sampler, (uint64_t)o->seed, (uint32_t)first, n_samples, s.n,
-                                     take_token, &s, error);
-        end_sample(&s.first_printer, status == MG_OK && first + 1 < o->n_samples);
+        status = mg_generate_samples(w->generator, &o->sampler, (uint64_t)o->seed, (uint32_t)first, n, o->n_tokens,
+                                     print_on_page, &s, error);
+        mg_text_printer_end(&s.page[0].printer);
     }
-    for (int i = 1; i < n_samples && status == MG_OK && !s.reader_left; i++) {
-        printer p = new_printer(o, tokenizer);
-        print_prompt(&p, o, start);
-        for (ptrdiff_t k = 0; k < s.drawn[i] && !s.reader_left && !p.done; k++)
-            s.reader_left = !print_token(s.ids[i * s.n + k], &p) && !p.done;
-        end_sample(&p, first + i + 1 < o->n_samples);
-    }
-    mg_free(s.ids);
-    mg_free(s.drawn);
-    return status;
+    return close_pages(&s, status, error);
 }
 
-/* How many to draw side by side: one by one if a sample is so long that keeping others meanwhile takes memory. */
-static int side_by_side(const writer *w, const generate_options *o) {
-    enum { AT_ONCE = 64, LONG = 1 << 20 };
-    return w->speculator || o->n_tokens > LONG ? 1 : AT_ONCE;
-}
-
+/* One by one if a sample is so long that keeping others meanwhile takes memory. */
 static mg_status print_samples(const writer *w, const generate_options *o, const prompt *start,
                                const mg_tokenizer *tokenizer, mg_error *error) {
+    enum { AT_ONCE = 64, LONG = 1 << 20 };
+    int at_once = w->speculator || o->n_tokens > LONG ? 1 : AT_ONCE;
     mg_status status = MG_OK;
-    int at_once = side_by_side(w, o);
     for (int done = 0; done < o->n_samples && status == MG_OK && !ferror(stdout); done += at_once) {
         int n = o->n_samples - done < at_once ? o->n_samples - done : at_once;
-        if (n == 1)
-            status = print_sample(w, o, start, tokenizer, done, error);
-        else
-            status = print_side_by_side(w, o, start, tokenizer, done, n, error);
+        if (done > 0) puts(BETWEEN);
+        status = n == 1 ? print_sample(w, o, start, tokenizer, done, error)
+                        : print_side_by_side(w, o, start, tokenizer, done, n, error);
     }
     return status;
 }
@@ -447,8 +379,8 @@ static int run_command(int argc, char **argv) {
     if (options.interactive && (options.prompt || options.ids))
         mg_usage_error(&line, "--interactive takes its prompts from standard input: leave out --prompt and --ids");
     if (options.stop && !options.stop[0]) mg_usage_error(&line, "--stop is empty: give the text to end before");
-    if (options.stop && strlen(options.stop) >= LONGEST_STOP)
-        mg_usage_error(&line, "--stop takes a text of at most %d bytes", LONGEST_STOP - 1);
+    if (options.stop && strlen(options.stop) >= MG_LONGEST_STOP)
+        mg_usage_error(&line, "--stop takes a text of at most %d bytes", MG_LONGEST_STOP - 1);
     if (options.ids) mg_warn_idle(&line, &given, "stop ignore-eos", "with --ids, the output is ids");
     if (options.cache && options.no_cache) mg_usage_error(&line, "--kv-cache and --no-kv-cache contradict each other");
     if (options.draft && options.no_cache)
