@@ -68,14 +68,11 @@ static const mg_setting *find_flag(const mg_flag_table *tables, const char *word
 }
 
 MG_NORETURN static void refuse_flag(const mg_command_line *line, const mg_flag_table *tables, const char *name) {
-    const char *meant = mg_suggest_flag(name);
-    if (meant && strchr(meant, ' ')) mg_usage_error(line, "unrecognized option '--%s': %s", name, meant);
+    const char *why_not = mg_suggest_why_not(name);
+    if (why_not) mg_usage_error(line, "unrecognized option '--%s': %s", name, why_not);
     mg_suggestion near = {.word = name};
-    for (const mg_flag_table *table = tables; table->flags; table++)
-        for (const mg_setting *flag = table->flags; !mg_setting_is_end(flag); flag++)
-            if (flag->name) mg_suggest(&near, flag->name);
+    for (const mg_flag_table *table = tables; table->flags; table++) mg_suggest_rows(&near, table->flags);
     mg_suggest(&near, "help");
-    if (meant && is_known(tables, meant, strlen(meant))) near.best = meant;
     if (near.best) mg_usage_error(line, "unrecognized option '--%s': did you mean --%s?", name, near.best);
     mg_usage_error(line, "unrecognized option '--%s'", name);
 }

@@ -23,6 +23,9 @@ refuses() { # SENTENCE SWEEP-FLAGS...
 # ---- What is refused, before anything is made ----
 refuses "'foo' is not a flag of train" --set foo=1,2
 refuses "'' is not a flag of train" --set =1,2
+refuses "'masc' is not a flag of train: did you mean mask?" --set masc=causal,none
+refuses "'n_layers' is not a flag of train: did you mean n-layer?" --zip n_layers=1,2
+refuses "'device' is not a flag of train: everything runs on the processor" --set device=cuda
 refuses "lr has no values" --set lr=
 refuses "lr has no values" --set lr
 refuses "--lr has an empty value" --set lr=1e-3,,2e-3
@@ -43,6 +46,8 @@ refuses "more than 100000 runs" --set lr=1,2,3,4,5,6,7,8,9,10 --seeds 1..1000 --
 refuses "nothing is varied"
 printf 'lr,mask\n1e-3,none\n-1,causal\n' >wrong.csv
 refuses "wrong.csv, line 3: --lr takes" --grid wrong.csv
+printf 'lr,masc\n1e-3,none\n' >misspelled.csv
+refuses "misspelled.csv, line 1: 'masc' is not a flag of train: did you mean mask?" --grid misspelled.csv
 printf '[{"lr": 1e-3}, {"lr": [1]}]' >wrong.json
 refuses "wrong.json, entry 2: " --grid wrong.json
 refuses "cannot be read" --grid nowhere.csv

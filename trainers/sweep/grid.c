@@ -1,4 +1,5 @@
 #include "grid.h"
+#include "suggest.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,18 @@ static bool is_its_own(const mg_setting *setting) {
     return false;
 }
 
+static mg_status refuse_name(const char *name, size_t length, mg_error *error) {
+    char word[64];
+    snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), name);
+    mg_suggestion near = {.word = word};
+    for (const mg_settings *table = mg_run_settings; table->rows; table++) mg_suggest_rows(&near, table->rows);
+    const char *why_not = mg_suggest_why_not(word);
+    if (why_not) return mg_error_set(error, MG_ERR_INPUT, "'%s' is not a flag of train: %s", word, why_not);
+    if (near.best)
+        return mg_error_set(error, MG_ERR_INPUT, "'%s' is not a flag of train: did you mean %s?", word, near.best);
+    return mg_error_set(error, MG_ERR_INPUT, "'%s' is not a flag of train: `maskgrad train --help` lists them", word);
+}
+
 mg_status mg_sweep_find(const char *name, size_t length, mg_sweep_choice *choice, mg_error *error) {
     char word[64];
     if (length >= 2 && name[0] == '-' && name[1] == '-') {
@@ -43,9 +56,7 @@ mg_status mg_sweep_find(const char *name, size_t length, mg_sweep_choice *choice
         for (const mg_setting *row = table->rows; !mg_setting_is_end(row); row++)
             if (length > 0 && mg_setting_is_spelled(row, word, length))
                 *choice = (mg_sweep_choice){.setting = row, .base = table->base};
-    if (!choice->setting)
-        return mg_error_set(error, MG_ERR_INPUT, "'%.*s' is not a flag of train: `maskgrad train --help` lists them",
-                            (int)(length < 64 ? length : 64), name);
+    if (!choice->setting) return refuse_name(name, length, error);
     if (strcmp(choice->setting->name, "config") == 0)
         return mg_error_set(error, MG_ERR_INPUT,
                             "--config has no place in a sweep: give the flags that it holds, after the --");

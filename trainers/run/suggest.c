@@ -37,7 +37,7 @@ void mg_suggest(mg_suggestion *s, const char *known) {
     s->distance = slips;
 }
 
-/* nanoGPT's, PyTorch's, Hugging Face's and llama.cpp's names. */
+/* Ours, and nanoGPT's, PyTorch's, Hugging Face's and llama.cpp's names for it. What has a space is a sentence. */
 /* clang-format off */
 static const char *const names[][2] = {
     {"max-iters", "max-steps num-steps n-steps train-steps total-steps iterations num-iters n-iters max-iterations"},
@@ -94,8 +94,23 @@ static int has_word(const char *list, const char *name, size_t length) {
     return 0;
 }
 
-const char *mg_suggest_flag(const char *name) {
+static const char *meant_by(const char *name) {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (has_word(names[i][1], name, strlen(name))) return names[i][0];
     return NULL;
+}
+
+void mg_suggest_rows(mg_suggestion *s, const mg_setting *rows) {
+    const char *meant = meant_by(s->word);
+    for (; !mg_setting_is_end(rows); rows++) {
+        if (rows->name) mg_suggest(s, rows->name);
+        if (!meant || !mg_setting_is_spelled(rows, meant, strlen(meant))) continue;
+        s->best = meant;
+        s->distance = 0;
+    }
+}
+
+const char *mg_suggest_why_not(const char *name) {
+    const char *meant = meant_by(name);
+    return meant && strchr(meant, ' ') ? meant : NULL;
 }
