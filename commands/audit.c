@@ -53,6 +53,7 @@ static const mg_command_line line = {
     .name = "audit",
     .arguments = "{CHECKPOINT | -- PROGRAM [ARG...]}",
     .max_arguments = 1,
+    .stray = "a program is given as -- PROGRAM ARG...",
     .doc =
         "Ask a model whether it reads its labels, in nine probes: is it a function, do rows see each other, does a "
         "later token move an earlier prediction, does anything flow at all, and are prefixes, pads, the cache, the "

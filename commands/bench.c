@@ -166,6 +166,7 @@ static mg_status check_csv(const char *path, mg_error *error) {
 
 static const mg_command_line line = {
     .name = "bench",
+    .stray = "a checkpoint is given as --checkpoint FILE",
     .doc = "Time training and generation, and compare them with matrix products on this machine in the same run."};
 
 /* NULL: as maskgrad train's model. */

@@ -257,12 +257,17 @@ MG_NORETURN static void print_help(const parser *p) {
 
 /* ---- Parsing ---- */
 
+MG_NORETURN static void refuse_stray(const mg_command_line *line, const char *text) {
+    if (line->stray && !line->where) mg_usage_error(line, "unexpected argument: %s (%s)", text, line->stray);
+    mg_usage_error(line, "unexpected argument: %s", text);
+}
+
 /* What argp would print itself goes to no stream: where a word ends its buffer, it reads past the end. */
 static error_t take(int key, char *text, struct argp_state *state) {
     parser *p = state->input;
     if (key == ARGP_KEY_INIT) state->err_stream = NULL;
     if (key == ARGP_KEY_ARG) {
-        if (p->n_arguments == p->line->max_arguments) mg_usage_error(p->line, "unexpected argument: %s", text);
+        if (p->n_arguments == p->line->max_arguments) refuse_stray(p->line, text);
         p->arguments[p->n_arguments++] = text;
         return 0;
     }

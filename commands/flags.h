@@ -21,6 +21,7 @@ typedef struct mg_command_line {
     const char *name;      /* "train" */
     const char *arguments; /* "CHECKPOINT", as --help shows them; NULL: there are none */
     int min_arguments, max_arguments;
+    const char *stray; /* where an argument too many belongs: "data is given as --data FILE"; NULL: unknown */
     const char *doc;   /* what the command does, for --help */
     const char *where; /* the flags are from there, which usage errors say; NULL: from the command line */
     bool continues;    /* *given holds flags that are parsed already; others are added */

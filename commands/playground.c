@@ -32,6 +32,7 @@ static const mg_setting flags[] = {
 
 static const mg_command_line line = {
     .name = "playground",
+    .stray = "data is given as --data FILE",
     .doc = "Write one HTML file in which two models train before your eyes, one mask apart. It needs no network and no "
            "server: open it in a browser."};
 

@@ -17,6 +17,7 @@
 static const mg_command_line line = {
     .name = "sweep",
     .arguments = "-- FLAGS OF TRAIN",
+    .stray = "values are given as --set FLAG=A,B, and data as -- --data FILE",
     .doc =
         "Train a grid of runs: every combination of the values of --set, --zip, --grid and --seeds. What follows -- is "
         "the same for all runs.\v"

@@ -23,6 +23,7 @@
 
 static const mg_command_line line = {
     .name = "train",
+    .stray = "data is given as --data FILE",
     .doc =
         "Train a GPT on a text, a CSV or a grammar, and keep the run in a folder.\v"
         "Ctrl-C finishes the step and saves (status 130), and so does the end of a pipe, as in train | head; --resume "

@@ -58,6 +58,16 @@ silent train --data nowhere --learning_rate 1e-3 --block-s 8 --steps 3
 grep -q nowhere err || fail "$(cat err)"
 silent generate -p --top nowhere
 grep -q nowhere err || fail "$(cat err)"
+# An argument too many is told where it belongs.
+asks 'unexpected argument: book.txt (data is given as --data FILE)' train book.txt
+asks 'unexpected argument: book.txt (data is given as --data FILE)' train --max-iters 3 book.txt
+asks 'unexpected argument: x.csv (data is given as --data FILE)' playground x.csv
+asks 'unexpected argument: run (a checkpoint is given as --checkpoint FILE)' bench run
+asks 'unexpected argument: mask=none (values are given as --set FLAG=A,B, and data as -- --data FILE)' sweep mask=none
+asks 'unexpected argument: model.py (a program is given as -- PROGRAM ARG...)' audit python3 model.py
+echo 'force yes' >flags.txt
+asks 'flags.txt, line 1: unexpected argument: yes' train --config flags.txt
+grep -q 'given as' err && fail "a file of flags: $(cat err)"
 
 for command in train 'lab leak' compare; do
     # shellcheck disable=SC2086
