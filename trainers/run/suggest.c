@@ -84,19 +84,19 @@ static const char *const names[][2] = {
 };
 /* clang-format on */
 
-static int has_word(const char *list, const char *name, size_t length) {
-    for (size_t n; *list; list += n + (list[n] == ' ')) {
-        n = strcspn(list, " ");
+static bool has_word(const char *list, const char *name) {
+    const char *word;
+    for (size_t n; (n = mg_next_word(&list, &word)) > 0;) {
         size_t same = 0;
-        while (same < n && same < length && list[same] == plain(name[same])) same++;
-        if (same == n && n == length) return 1;
+        while (same < n && word[same] == plain(name[same])) same++;
+        if (same == n && !name[n]) return true;
     }
-    return 0;
+    return false;
 }
 
 static const char *meant_by(const char *name) {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (has_word(names[i][1], name, strlen(name))) return names[i][0];
+        if (has_word(names[i][1], name)) return names[i][0];
     return NULL;
 }
 
