@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -123,12 +124,33 @@ static void close_checkpoint(reader *r) {
     r->fd = -1;
 }
 
+/* A run folder that is there has no such file in it. */
+static bool is_missing_in_folder(const char *path, int folder_length) {
+    char folder[4096];
+    struct stat about;
+    if (lstat(path, &about) == 0 || errno != ENOENT) return false;
+    snprintf(folder, sizeof folder, "%.*s", folder_length, path);
+    return stat(folder, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+static mg_status open_file(const char *path, int *fd, size_t *bytes, mg_error *error) {
+    mg_status status = mg_open_regular(path, fd, bytes, error);
+    const char *name = strrchr(path, '/');
+    int length = name ? (int)(name - path) : 0;
+    if (status == MG_OK || length == 0 || strcmp(name + 1, MG_CHECKPOINT_NAME) != 0) return status;
+    if (!is_missing_in_folder(path, length)) return status;
+    return mg_error_set(error, MG_ERR_IO,
+                        "%.*s holds no run, or one that has saved nothing yet: there is no " MG_CHECKPOINT_NAME
+                        " in it",
+                        length, path);
+}
+
 /* On success close it; a failure has closed it. */
 static mg_status open_checkpoint(reader *r, const char *path, mg_error *error) {
     *r = (reader){.path = path, .error = error, .fd = -1};
     size_t bytes = 0;
     mg_seal_report seal = {0};
-    mg_status status = mg_open_regular(path, &r->fd, &bytes, error);
+    mg_status status = open_file(path, &r->fd, &bytes, error);
     if (status == MG_OK && fstat(r->fd, &r->before) != 0)
         status = mg_error_set(error, MG_ERR_IO, "'%s' cannot be read: %s", path, strerror(errno));
     if (status == MG_OK) status = mg_seal_check(r->fd, bytes, path, &seal, error);

@@ -84,7 +84,8 @@ static mg_status take_config(mg_run *run, start *from, mg_given *given, mg_error
     if (!asked) return MG_OK;
     bool is_folder = stat(asked, &about) == 0 && S_ISDIR(about.st_mode);
     snprintf(path, sizeof path, "%s%s", asked, is_folder ? "/run.json" : "");
-    mg_status status = mg_read_text(path, MG_MOST_CONFIG, &from->config, &length, error);
+    mg_status status = is_folder ? mg_check_run_folder(asked, error) : MG_OK;
+    if (status == MG_OK) status = mg_read_text(path, MG_MOST_CONFIG, &from->config, &length, error);
     if (status != MG_OK) return status;
     mg_given in_file = {0};
     if (from->config[strspn(from->config, " \t\r\n")] == '{') {

@@ -38,6 +38,22 @@ folders 1 "file exists and is not a folder" file
 folders 1 "file exists and is not a folder" file/below
 [ "$(cat file)" = here ] || fail "a file that was in the way has changed"
 
+# A folder without a run, where one is read.
+mkdir -p empty runs/deep && cp -r run unsaved && rm unsaved/checkpoint.h5
+for command in "evaluate runs" "inspect runs" "generate runs" "audit runs" "logits runs --ids 1" "bench --checkpoint runs" \
+    "lab mask --quick --out-dir lab --checkpoint runs" "train --data file --init-from runs"; do
+    # shellcheck disable=SC2086
+    refused 1 "runs holds no run, or one that has saved nothing yet: there is no checkpoint.h5 in it" $command
+done
+for name in empty runs/; do
+    refused 1 "$name holds no run: there is no run.json in it" compare run "$name"
+    refused 1 "$name holds no run: there is no run.json in it" train --config "$name"
+done
+refused 1 "unsaved holds no run, or one that has saved nothing yet" inspect unsaved
+refused 1 "'nowhere' cannot be read: No such file" compare nowhere
+refused 1 "'nowhere/checkpoint.h5' cannot be read: No such file" inspect nowhere/checkpoint.h5
+refused 1 "'file' is not a run folder" compare file
+
 # A link to a folder is that folder.
 mkdir real && ln -s real link
 "$maskgrad" "${train[@]}" --out-dir link >log 2>&1 && [ -s real/checkpoint.h5 ] && [ -L link ] || fail "a link: $(cat log)"

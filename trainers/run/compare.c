@@ -27,7 +27,8 @@ static double read_last_position(const char *path) {
 
 mg_status mg_run_record_read(mg_run_record *record, const char *path, mg_error *error) {
     *record = (mg_run_record){.dir = {.lock = -1}};
-    mg_status status = mg_run_dir_name(&record->dir, path, error);
+    mg_status status = mg_check_run_folder(path, error);
+    if (status == MG_OK) status = mg_run_dir_name(&record->dir, path, error);
     if (status == MG_OK) status = mg_run_json_read(&record->json, record->dir.run_json, &record->options, error);
     if (status == MG_OK) status = mg_run_log_read(&record->log, record->dir.log, error);
     if (status == MG_OK && record->log.n == 0)

@@ -24,6 +24,19 @@ static char *join(const char *folder, const char *name, mg_error *error) {
     return path;
 }
 
+mg_status mg_check_run_folder(const char *path, mg_error *error) {
+    struct stat about;
+    char *file = join(path, "run.json", error);
+    if (!file) return MG_ERR_MEMORY;
+    bool found = access(file, F_OK) == 0;
+    mg_free(file);
+    if (found) return MG_OK;
+    if (stat(path, &about) != 0)
+        return mg_error_set(error, MG_ERR_IO, "'%s' cannot be read: %s", path, strerror(errno));
+    if (!S_ISDIR(about.st_mode)) return mg_error_set(error, MG_ERR_IO, "'%s' is not a run folder", path);
+    return mg_error_set(error, MG_ERR_IO, "%s holds no run: there is no run.json in it", path);
+}
+
 mg_status mg_run_dir_name(mg_run_dir *dir, const char *path, mg_error *error) {
     *dir = (mg_run_dir){
         .path = mg_strdup(path, error),

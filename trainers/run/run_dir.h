@@ -22,6 +22,9 @@ typedef struct mg_run_dir {
     size_t was_there; /* how much of `path` names a folder that was there before */
 } mg_run_dir;
 
+/* MG_ERR_IO, with what is missing, unless `path` is a folder with a run.json in it. */
+mg_status mg_check_run_folder(const char *path, mg_error *error);
+
 /* Only the paths; no file is touched. */
 mg_status mg_run_dir_name(mg_run_dir *dir, const char *path, mg_error *error);
 /* Make the folder if it is not there (with the folders above it), and lock it: MG_ERR_STATE if another process is

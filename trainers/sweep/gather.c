@@ -4,14 +4,10 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static bool is_run(const char *path) {
-    char file[4400];
-    int length = snprintf(file, sizeof file, "%s/run.json", path);
-    return length < (int)sizeof file && access(file, F_OK) == 0;
+    return mg_check_run_folder(path, NULL) == MG_OK;
 }
 
 static int is_visible(const struct dirent *entry) {
