@@ -80,6 +80,9 @@ void mg_format_real(double value, char *text, size_t size);
 static inline bool mg_setting_is_end(const mg_setting *setting) {
     return !setting->name && setting->kind != MG_SETTING_HEADING;
 }
+static inline bool mg_setting_is_switch(const mg_setting *setting) {
+    return setting->kind == MG_SETTING_ON || setting->kind == MG_SETTING_OFF;
+}
 
 /* The next setting of a list of tables, skipping headings and the role COMMAND; NULL at the end. *values is the struct
  * plus the table's base. Begin with a cursor of zeros:

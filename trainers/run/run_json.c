@@ -178,7 +178,7 @@ mg_status mg_run_json_write(const char *path, const mg_run_options *options, con
 
 static mg_status take_setting(const mg_setting *setting, const json_t *value, void *values, mg_error *error) {
     char text[64] = "", unset[16];
-    bool is_switch = setting->kind == MG_SETTING_ON || setting->kind == MG_SETTING_OFF;
+    bool is_switch = mg_setting_is_switch(setting);
     bool is_count = setting->kind == MG_SETTING_INT || setting->kind == MG_SETTING_INT64;
     bool is_real = setting->kind == MG_SETTING_REAL;
     const char *kind = is_switch ? "true or false" : is_count ? "a whole number" : is_real ? "a number" : "a text";

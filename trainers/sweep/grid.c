@@ -68,10 +68,6 @@ mg_status mg_sweep_find(const char *name, size_t length, mg_sweep_choice *choice
     return MG_OK;
 }
 
-static bool is_switch(const mg_setting *setting) {
-    return setting->kind == MG_SETTING_ON || setting->kind == MG_SETTING_OFF;
-}
-
 bool mg_sweep_switch_is_on(const char *text) {
     return strcmp(text, "true") == 0;
 }
@@ -79,7 +75,7 @@ bool mg_sweep_switch_is_on(const char *text) {
 mg_status mg_sweep_choice_apply(const mg_sweep_choice *choice, mg_run_options *options, mg_error *error) {
     const char *text = choice->text;
     void *values = (char *)options + choice->base;
-    if (!is_switch(choice->setting)) return mg_setting_set(choice->setting, values, text, error);
+    if (!mg_setting_is_switch(choice->setting)) return mg_setting_set(choice->setting, values, text, error);
     bool on = mg_sweep_switch_is_on(text);
     if (!on && strcmp(text, "false") != 0)
         return mg_error_set(error, MG_ERR_INPUT, "--%s is a switch: its values are true and false, not '%s'",

@@ -10,10 +10,6 @@ enum { MOST_SETTINGS = 64, TEXT_SIZE = 4096 };
 
 /* ---- Settings as they are typed ---- */
 
-static bool is_switch(const mg_setting *setting) {
-    return setting->kind == MG_SETTING_ON || setting->kind == MG_SETTING_OFF;
-}
-
 /* The row of --mask, which says most of what the row of --lookahead holds. */
 static const mg_setting *row_of_mask(void) {
     for (const mg_setting *row = mg_lesson_settings; !mg_setting_is_end(row); row++)
@@ -32,7 +28,7 @@ const char *mg_run_typed(const mg_setting *setting, const mg_run_options *option
     }
     mg_setting_format(setting, values, formatted, sizeof formatted);
     if (setting->kind == MG_SETTING_REAL) snprintf(formatted, sizeof formatted, "%.15g", strtod(formatted, NULL));
-    if (is_switch(setting)) {
+    if (mg_setting_is_switch(setting)) {
         bool on = (strcmp(formatted, "true") == 0) == (setting->kind == MG_SETTING_ON);
         snprintf(formatted, sizeof formatted, "%s", on ? "true" : "false");
     }

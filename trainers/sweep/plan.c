@@ -141,10 +141,6 @@ static char *word(const mg_sweep_plan *plan, const char *a, const char *b, const
     return kept;
 }
 
-static bool is_switch(const mg_setting *setting) {
-    return setting->kind == MG_SETTING_ON || setting->kind == MG_SETTING_OFF;
-}
-
 char **mg_sweep_words(const mg_sweep_plan *plan, int run, int threads) {
     mg_sweep_choice choices[MG_SWEEP_MAX_SETTINGS];
     int n_choices = mg_sweep_grid_choose(plan->grid, run, choices), n = 0;
@@ -156,7 +152,7 @@ char **mg_sweep_words(const mg_sweep_plan *plan, int run, int threads) {
     for (int i = 0; i < plan->n_words; i++) words[n++] = plan->words[i];
     for (int i = 0; i < n_choices; i++) {
         const mg_setting *setting = choices[i].setting;
-        if (!is_switch(setting))
+        if (!mg_setting_is_switch(setting))
             words[n++] = word(plan, "--", setting->name, word(plan, "=", choices[i].text, ""));
         else if (mg_sweep_switch_is_on(choices[i].text))
             words[n++] = word(plan, "--", setting->name, "");
