@@ -118,12 +118,16 @@ void mg_generator_append(mg_generator *g, int id) {
         predict_window(g);
 }
 
-mg_status mg_generate(mg_generator *g, const mg_sampler *sampler, uint64_t seed, uint32_t sample, ptrdiff_t n,
-                      mg_token_fn *on_token, void *user, mg_error *error) {
+mg_status mg_generator_check(const mg_generator *g, const mg_sampler *sampler, ptrdiff_t n, mg_error *error) {
     MG_CHECK(g->prompt_length > 0, "generator: there is no prompt yet");
     MG_CHECK(n >= 0, "generator: %td tokens; it must be 0 or more", n);
+    return mg_sampler_check(sampler, error);
+}
+
+mg_status mg_generate(mg_generator *g, const mg_sampler *sampler, uint64_t seed, uint32_t sample, ptrdiff_t n,
+                      mg_token_fn *on_token, void *user, mg_error *error) {
+    mg_status status = mg_generator_check(g, sampler, n, error);
     MG_CHECK(on_token, "generator: on_token is NULL");
-    mg_status status = mg_sampler_check(sampler, error);
     if (status != MG_OK) return status;
     mg_rng rng = {seed, MG_STREAM_SAMPLE, sample};
     mg_generator_rewind(g);

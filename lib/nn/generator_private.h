@@ -21,4 +21,7 @@ struct mg_generator {
     int *order;
 };
 
+/* What must hold before n tokens are drawn: a prompt, a count, a sampler (MG_ERR_INPUT). */
+mg_status mg_generator_check(const mg_generator *generator, const mg_sampler *sampler, ptrdiff_t n, mg_error *error);
+
 #endif

@@ -3,6 +3,7 @@
 #include "generator_private.h"
 #include "parallel.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* Where a sample is written. When it ends, the next sample begins here. */
@@ -194,13 +195,16 @@ static mg_status run(batch *b, mg_sample_fn *on_token, void *user, mg_error *err
 
 mg_status mg_generate_samples(mg_generator *g, const mg_sampler *sampler, uint64_t seed, uint32_t first,
                               ptrdiff_t n_samples, ptrdiff_t n, mg_sample_fn *on_token, void *user, mg_error *error) {
-    MG_CHECK(g->prompt_length > 0, "generator: there is no prompt yet");
-    MG_CHECK(n_samples >= 0, "generator: %td samples", n_samples);
-    if (n_samples == 0 || n <= 0) return MG_OK;
+    MG_CHECK(on_token, "generator: on_token is NULL");
+    MG_CHECK(n_samples >= 0 && (uint64_t)n_samples <= (uint64_t)UINT32_MAX - first + 1,
+             "generator: %td samples from number %" PRIu32 " on; numbers end at %" PRIu32, n_samples, first,
+             UINT32_MAX);
+    mg_status status = mg_generator_check(g, sampler, n, error);
+    if (status != MG_OK || n_samples == 0 || n == 0) return status;
     mg_generator_rewind(g);
     batch b = {.g = g, .sampler = sampler, .seed = seed, .n = n, .next = first, .n_left = n_samples};
     b.n_seats = count_seats(g, n_samples);
-    mg_status status = open_seats(&b, error);
+    status = open_seats(&b, error);
     if (status == MG_OK) status = run(&b, on_token, user, error);
     close_seats(&b);
     return status;

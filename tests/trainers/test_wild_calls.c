@@ -104,6 +104,7 @@ static void null_pointers(void **state) {
     fails(mg_generator_logits(nothing), "generator is NULL");
     fails(mg_generator_append(nothing, 0), "generator is NULL");
     fails(mg_generate(nothing, &sampler, 0, 0, 1, NULL, NULL, &error), "generator is NULL");
+    fails(mg_generate_samples(nothing, &sampler, 0, 0, 1, 1, NULL, NULL, &error), "generator is NULL");
     fails(mg_tokenizer_from_text(nothing, MG_TOKENIZER_CHAR, "a", 1, &error), "tokenizer is NULL");
     fails(mg_tokenizer_size(nothing), "tokenizer is NULL");
     fails(mg_tokenizer_encode(nothing, &n, corpus->tokenizer, "a", 1, &error), "ids is NULL");
@@ -215,6 +216,11 @@ static void models_that_cannot_be(void **state) {
     fails(mg_gpt_forward(gpt, tape, (int[]){INT_MAX}, 1, 1, NULL), "2147483647");
 }
 
+static bool take_none(uint32_t sample, int id, void *user) {
+    (void)sample, (void)id, (void)user;
+    return false;
+}
+
 static void generators_that_cannot_write(void **state) {
     (void)state;
     mg_generator *generator;
@@ -228,6 +234,11 @@ static void generators_that_cannot_write(void **state) {
     fails(mg_generator_append(generator, -1), "id -1");
     fails(mg_generate(generator, &sampler, 0, 0, -1, NULL, NULL, &error), "-1 tokens");
     fails(mg_generate(generator, &sampler, 0, 0, 1, NULL, NULL, &error), "on_token is NULL");
+    fails(mg_generate_samples(generator, &sampler, 0, 0, 1, 1, NULL, NULL, &error), "on_token is NULL");
+    fails(mg_generate_samples(generator, &sampler, 0, 0, -1, 1, take_none, NULL, &error), "-1 samples");
+    fails(mg_generate_samples(generator, &sampler, 0, UINT32_MAX, 2, 1, take_none, NULL, &error), "numbers end at");
+    fails(mg_generate_samples(generator, &sampler, 0, 0, 1, -1, take_none, NULL, &error), "-1 tokens");
+    refuses(mg_generate_samples(generator, &wild, 0, 0, 1, 1, take_none, NULL, &error), "temperature");
     mg_generator_free(generator);
     fails(mg_generate_text(&text, gpt, corpus->tokenizer, "", -1, NULL, 0, &error), "-1 tokens");
     refuses(mg_generate_text(&text, gpt, corpus->tokenizer, "", PTRDIFF_MAX, NULL, 0, &error), "");
