@@ -27,7 +27,7 @@ for bad in "--max-iters 3" "--eval-iters 3" "--lr 1" "--config huge" "--checkpoi
 done
 mkdir empty
 "$maskgrad" bench --checkpoint empty >out.txt 2>err.txt
-[ $? -eq 1 ] && grep -q 'empty/checkpoint.h5' err.txt || fail "a run folder: $(cat err.txt)"
+[ $? -eq 1 ] && grep -q 'empty holds no run' err.txt || fail "a run folder: $(cat err.txt)"
 # shellcheck disable=SC2086
 "$maskgrad" bench $small --csv missing/x.csv >out.txt 2>err.txt
 [ $? -eq 1 ] && [ ! -s out.txt ] || fail "a CSV that cannot be written is found out too late"
