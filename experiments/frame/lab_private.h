@@ -187,8 +187,9 @@ mg_status lab_create(const mg_lab *lab, const char *name, const char *ending, mg
 mg_status lab_write_numbers(const mg_lab *lab, mg_error *error);  /* summary.csv and a CSV for each picture and table */
 char *lab_read_file(mg_lab *lab, const char *path, size_t *size); /* NULL if it cannot be read */
 
-/* plot.c, plot_heat.c: the pictures, by gnuplot. Sets lab->pictures; without gnuplot, one warning and MG_OK. */
+/* plot.c: the pictures, by gnuplot. Sets lab->pictures; without gnuplot, one warning and MG_OK. */
 mg_status lab_draw_pictures(mg_lab *lab, mg_error *error);
+/* plot_text.c, plot_layout.c, plot_heat.c */
 void lab_plot_quoted(FILE *pipe, const char *text);
 typedef struct lab_canvas {
     int width, height; /* logical pixels: of the SVG; the PNG has twice as many */
