@@ -43,13 +43,8 @@ static char *csv_beginning(const mg_run_groups *groups, const mg_run_set *set, i
 }
 
 static void csv_rows(FILE *out, const mg_run_log_table *log, const char *beginning) {
-    for (ptrdiff_t i = 0; i < log->n; i++) {
-        const mg_run_log_row *row = &log->row[i];
-        char norm[40] = "";
-        if (!isnan(row->grad_norm)) snprintf(norm, sizeof norm, "%.9g", row->grad_norm);
-        fprintf(out, "%s,%" PRId64 ",%s,%.9g,%.9g,%s,%" PRId64 ",%.6f\n", beginning, row->step,
-                row->validation ? "val" : "train", row->loss, row->lr, norm, row->tokens, row->seconds);
-    }
+    for (ptrdiff_t i = 0; i < log->n; i++)
+        fprintf(out, "%s,%s\n", beginning, mg_run_log_format(&log->row[i]).text);
 }
 
 static mg_status out_of_memory(mg_atomic_text *file, const char *path, mg_error *error) {

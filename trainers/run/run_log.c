@@ -59,12 +59,19 @@ mg_status mg_run_log_create(mg_run_log **log, const char *path, mg_error *error)
     return status;
 }
 
-mg_status mg_run_log_append(mg_run_log *log, const mg_run_log_row *row, mg_error *error) {
-    char text[256], norm[40] = "";
+mg_run_log_text mg_run_log_format(const mg_run_log_row *row) {
+    mg_run_log_text line;
+    char norm[40] = "";
     if (!isnan(row->grad_norm)) snprintf(norm, sizeof norm, "%.9g", row->grad_norm);
-    int n = snprintf(text, sizeof text, "%" PRId64 ",%s,%.9g,%.9g,%s,%" PRId64 ",%.6f\n", row->step,
-                     row->validation ? "val" : "train", row->loss, row->lr, norm, row->tokens, row->seconds);
-    return write_text(log, text, (size_t)n, error);
+    snprintf(line.text, sizeof line.text, "%" PRId64 ",%s,%.9g,%.9g,%s,%" PRId64 ",%.6f", row->step,
+             row->validation ? "val" : "train", row->loss, row->lr, norm, row->tokens, row->seconds);
+    return line;
+}
+
+mg_status mg_run_log_append(mg_run_log *log, const mg_run_log_row *row, mg_error *error) {
+    char line[sizeof(mg_run_log_text) + 1];
+    int n = snprintf(line, sizeof line, "%s\n", mg_run_log_format(row).text);
+    return write_text(log, line, (size_t)n, error);
 }
 
 mg_status mg_run_log_sync(mg_run_log *log, mg_error *error) {

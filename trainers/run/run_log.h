@@ -26,6 +26,11 @@ mg_status mg_run_log_create(mg_run_log **log, const char *path, mg_error *error)
  * so. *last is the last row that stays; its step is -1 if there is none. */
 mg_status mg_run_log_resume(mg_run_log **log, const char *path, int64_t step, mg_run_log_row *last, char *warning,
                             size_t size, mg_error *error);
+/* A row as the file has it, without the newline. */
+typedef struct mg_run_log_text {
+    char text[256];
+} mg_run_log_text;
+mg_run_log_text mg_run_log_format(const mg_run_log_row *row);
 mg_status mg_run_log_append(mg_run_log *log, const mg_run_log_row *row, mg_error *error);
 mg_status mg_run_log_sync(mg_run_log *log, mg_error *error); /* onto the disk */
 void mg_run_log_close(mg_run_log *log);
