@@ -93,6 +93,6 @@ mg_run_outcome mg_run_outcome_of(const mg_run_log_table *table) {
 
 bool mg_run_record_is_finished(const mg_run_record *record, int64_t *steps) {
     const mg_run_log_row *last = &record->log.row[record->log.n - 1];
-    *steps = last->step + !last->validation;
+    *steps = mg_run_log_steps_done(last);
     return last->validation && last->step == record->options.train.max_iters;
 }

@@ -169,7 +169,7 @@ static const char *check_order(const mg_run_log_row *row, const mg_run_log_row *
 static int64_t find_gap(const mg_run_log_table *table) {
     for (ptrdiff_t i = 1; i < table->n; i++) {
         const mg_run_log_row *before = &table->row[i - 1];
-        if (table->row[i].step > before->step + !before->validation) return table->row[i].step;
+        if (table->row[i].step > mg_run_log_steps_done(before)) return table->row[i].step;
     }
     return -1;
 }

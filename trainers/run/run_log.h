@@ -18,6 +18,11 @@ typedef struct mg_run_log_row {
     double seconds;   /* since the run began, without the pauses between a stop and its resumption */
 } mg_run_log_row;
 
+/* The steps done when a row was written: a training row is of the step that follows `step`. */
+static inline int64_t mg_run_log_steps_done(const mg_run_log_row *row) {
+    return row->step + !row->validation;
+}
+
 typedef struct mg_run_log mg_run_log;
 
 /* A new log with its header, in place of any that was there. */

@@ -217,7 +217,7 @@ mg_status mg_sweep_look(const mg_sweep_plan *plan, int run, mg_sweep_state *stat
     if (status == MG_OK && mg_run_dir_holds_run(&dir) && access(dir.run_json, F_OK) == 0) {
         status = check_settings(&dir, &options, error);
         *state = MG_SWEEP_BEGUN;
-        if (mg_run_log_last(dir.log, &last)) *steps = last.step + !last.validation;
+        if (mg_run_log_last(dir.log, &last)) *steps = mg_run_log_steps_done(&last);
         if (mg_run_dir_is_finished(&dir, options.train.max_iters)) *state = MG_SWEEP_FINISHED;
     }
     if (*state != MG_SWEEP_FINISHED && access(failed, F_OK) == 0) *state = MG_SWEEP_FAILED_BEFORE;

@@ -143,7 +143,7 @@ static void report(sweep *s) {
         if (s->slot[at].child.id == 0) continue;
         char *folder = mg_sweep_folder(s->plan, s->slot[at].run);
         if (mg_run_dir_name(&dir, folder, NULL) == MG_OK && mg_run_log_last(dir.log, &last))
-            s->steps[s->slot[at].run] = last.step + !last.validation;
+            s->steps[s->slot[at].run] = mg_run_log_steps_done(&last);
         mg_run_dir_close(&dir);
         mg_free(folder);
     }
