@@ -1,6 +1,5 @@
 /* The list of commands for other programs to run. */
 #include "atomic_file.h"
-#include "run_dir.h"
 #include "sweep.h"
 
 #include <errno.h>
@@ -72,9 +71,7 @@ static mg_status write_file(const mg_sweep_plan *plan, int threads, const char *
 }
 
 mg_status mg_sweep_write_jobs(const mg_sweep_plan *plan, int threads, mg_error *error) {
-    char path[4200];
-    snprintf(path, sizeof path, "%s/output", plan->out_dir);
-    mg_status status = mg_make_folders(path, NULL, error);
+    mg_status status = mg_sweep_make_folders(plan, error);
     if (status == MG_OK) status = write_file(plan, threads, "jobs.txt", print_jobs, error);
     if (status == MG_OK) status = write_file(plan, threads, "jobs.sbatch", print_template, error);
     return status;

@@ -118,6 +118,8 @@ void mg_sweep_plan_free(mg_sweep_plan *plan) {
 
 /* ---- Paths and commands ---- */
 
+#define OUTPUT "/output"
+
 static char *join(const char *a, const char *b, const char *c, const char *d) {
     size_t size = strlen(a) + strlen(b) + strlen(c) + strlen(d) + 1;
     char *text = mg_alloc(size, 1, "a path", NULL);
@@ -126,12 +128,19 @@ static char *join(const char *a, const char *b, const char *c, const char *d) {
     return text;
 }
 
+mg_status mg_sweep_make_folders(const mg_sweep_plan *plan, mg_error *error) {
+    char *path = join(plan->out_dir, OUTPUT, "", "");
+    mg_status status = mg_make_folders(path, NULL, error);
+    mg_free(path);
+    return status;
+}
+
 char *mg_sweep_folder(const mg_sweep_plan *plan, int run) {
     return join(plan->out_dir, "/", plan->name[run], "");
 }
 
 char *mg_sweep_output(const mg_sweep_plan *plan, int run, const char *suffix) {
-    return join(plan->out_dir, "/output/", plan->name[run], suffix);
+    return join(plan->out_dir, OUTPUT "/", plan->name[run], suffix);
 }
 
 static char *word(const mg_sweep_plan *plan, const char *a, const char *b, const char *c) {

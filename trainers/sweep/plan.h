@@ -25,6 +25,8 @@ void mg_sweep_plan_free(mg_sweep_plan *plan);
 
 /* All settings of a run, resolved. */
 mg_run_options mg_sweep_options(const mg_sweep_plan *plan, int run);
+/* OUT, and OUT/output in it. */
+mg_status mg_sweep_make_folders(const mg_sweep_plan *plan, mg_error *error);
 /* OUT/NAME, or with a suffix OUT/output/NAME<suffix>. Free with mg_free; memory that runs out is a failure. */
 char *mg_sweep_folder(const mg_sweep_plan *plan, int run);
 char *mg_sweep_output(const mg_sweep_plan *plan, int run, const char *suffix);

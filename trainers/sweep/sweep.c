@@ -173,19 +173,13 @@ static mg_status work(sweep *s, mg_error *error) {
     return status;
 }
 
-static mg_status make_folders(const mg_sweep_plan *plan, mg_error *error) {
-    char path[4200];
-    snprintf(path, sizeof path, "%s/output", plan->out_dir);
-    return mg_make_folders(path, NULL, error);
-}
-
 mg_status mg_sweep_run(const mg_sweep_plan *plan, const mg_sweep_how *how, const mg_sweep_watch *watch,
                        mg_sweep_end *end, mg_error *error) {
     sweep s = {.plan = plan, .how = how, .watch = watch, .end = end, .progress.begun = mg_seconds()};
     s.slot = mg_alloc_zero((size_t)how->jobs, sizeof *s.slot, "the processes of a sweep", error);
     s.steps = s.slot ? mg_alloc_zero((size_t)plan->n, sizeof *s.steps, "a sweep", error) : NULL;
     mg_status status = s.steps ? look_at_all(&s, error) : MG_ERR_MEMORY;
-    if (status == MG_OK) status = make_folders(plan, error);
+    if (status == MG_OK) status = mg_sweep_make_folders(plan, error);
     if (status == MG_OK) status = work(&s, error);
     mg_free(s.slot);
     mg_free(s.steps);
