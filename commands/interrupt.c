@@ -40,6 +40,15 @@ bool mg_interrupt_asked(void) {
     return asked != 0;
 }
 
+static bool stop_asked(void *user) {
+    (void)user;
+    return mg_interrupt_asked();
+}
+
+mg_stop mg_interrupt_stop(void) {
+    return (mg_stop){.asked = stop_asked};
+}
+
 bool mg_interrupt_by_reader(void) {
     return reader_is_gone != 0;
 }

@@ -141,11 +141,6 @@ static bool read_line(char *line, size_t room) {
     return any;
 }
 
-static bool stop_asked(void *user) {
-    (void)user;
-    return mg_interrupt_asked();
-}
-
 static void set_up(mg_lab *lab, const frame_options *asked, const char *out_dir, void *own) {
     lab->settings = (lab_settings){.out_dir = out_dir,
                                    .seed = (uint64_t)asked->seed,
@@ -160,7 +155,7 @@ static void set_up(mg_lab *lab, const frame_options *asked, const char *out_dir,
                                                 .color = mg_terminal_color(),
                                                 .utf8 = mg_terminal_utf8()},
                                    .read_line = asked->pause ? read_line : NULL,
-                                   .stop = {stop_asked, NULL},
+                                   .stop = mg_interrupt_stop(),
                                    .own = own};
     lab_setting(lab, "seed", "%lld", (long long)asked->seed);
     if (asked->quick) lab_setting(lab, "quick", "yes: a rougher answer");

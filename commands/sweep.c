@@ -142,11 +142,6 @@ static void refuse_misplaced(int argc, char **argv) {
 
 /* ---- Work ---- */
 
-static bool stop_asked(void *user) {
-    (void)user;
-    return mg_interrupt_asked();
-}
-
 /* How many at a time, and how many threads they share. */
 static mg_sweep_how how_to(const sweep_options *own, const mg_sweep_plan *plan, bool threads_given) {
     mg_sweep_how how = {.jobs = own->jobs > 0 ? own->jobs : mg_threads(), .retry = own->retry};
@@ -169,7 +164,7 @@ static mg_status carry_out(const mg_sweep_plan *plan, const mg_sweep_how *how, i
     if (!end) return MG_ERR_MEMORY;
     mg_sweep_line live = mg_sweep_line_begin();
     mg_sweep_watch watch = mg_sweep_line_watch(&live);
-    watch.stop.asked = stop_asked;
+    watch.stop = mg_interrupt_stop();
     mg_interrupt_watch("asking the runs to finish their step and to save");
     mg_status status = mg_sweep_run(plan, how, &watch, end, error);
     mg_sweep_line_clear(&live);
@@ -182,7 +177,7 @@ static mg_status carry_out(const mg_sweep_plan *plan, const mg_sweep_how *how, i
 static mg_status sweep(const sweep_options *own, mg_sweep_plan *plan, bool threads_given, int *exit_status,
                        mg_error *error) {
     const double budget = 2; /* seconds for the estimate */
-    const mg_stop stop = {.asked = stop_asked};
+    const mg_stop stop = mg_interrupt_stop();
     mg_sweep_estimate estimate;
     mg_status status = mg_sweep_plan_make(plan, error);
     if (status != MG_OK) return status;

@@ -89,11 +89,6 @@ void mg_train_announce(const mg_run *run) {
 
 /* ---- While it trains ---- */
 
-static bool stop_asked(void *user) {
-    (void)user;
-    return mg_interrupt_asked();
-}
-
 static void show_warning(const mg_run *run, const char *sentence, void *progress) {
     (void)run;
     (void)progress;
@@ -130,7 +125,7 @@ static void show_evaluation(const mg_run *run, int64_t step, double train_loss, 
 }
 
 mg_run_watch mg_train_watch(mg_progress *progress) {
-    return (mg_run_watch){.stop = {.asked = stop_asked},
+    return (mg_run_watch){.stop = mg_interrupt_stop(),
                           .warned = show_warning,
                           .stepped = show_step,
                           .alarmed = show_alarm,
