@@ -54,13 +54,6 @@ static bool split(char *text, entry *e) {
     return true;
 }
 
-static const mg_setting *find(const mg_flag_table *tables, const char *name) {
-    for (const mg_flag_table *table = tables; table->flags; table++)
-        for (const mg_setting *flag = table->flags; !mg_setting_is_end(flag); flag++)
-            if (mg_setting_is_spelled(flag, name, strlen(name))) return flag;
-    return NULL;
-}
-
 /* "scale = false" is --no-scale, "force = true" is --force, and what is as it is without a flag is none: false. */
 static bool read_switch(const mg_flag_table *tables, entry *e, char *name, size_t size) {
     bool is_true = e->value && strcasecmp(e->value, "true") == 0,
@@ -68,11 +61,11 @@ static bool read_switch(const mg_flag_table *tables, entry *e, char *name, size_
     snprintf(name, size, "%s", e->name);
     for (char *c = name; *c; c++)
         if (*c == '_') *c = '-';
-    const mg_setting *flag = find(tables, name);
+    const mg_setting *flag = mg_flag_find(tables, name, strlen(name));
     if (flag && flag->argument) return true;
     char opposite[80];
     snprintf(opposite, sizeof opposite, "no-%.70s", name);
-    if (!flag && find(tables, opposite) && (is_true || is_false)) {
+    if (!flag && mg_flag_find(tables, opposite, strlen(opposite)) && (is_true || is_false)) {
         snprintf(name, size, "%s", opposite);
         e->value = NULL;
         return is_false;

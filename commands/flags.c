@@ -26,15 +26,15 @@ static bool takes_value(const mg_setting *flag) {
 
 /* ---- Spellings ---- */
 
-static const mg_setting *find_spelled(const mg_flag_table *tables, const char *word, size_t length) {
+const mg_setting *mg_flag_find(const mg_flag_table *tables, const char *spelling, size_t length) {
     for (const mg_flag_table *table = tables; table->flags; table++)
         for (const mg_setting *flag = table->flags; !mg_setting_is_end(flag); flag++)
-            if (mg_setting_is_spelled(flag, word, length)) return flag;
+            if (mg_setting_is_spelled(flag, spelling, length)) return flag;
     return NULL;
 }
 
 static bool is_known(const mg_flag_table *tables, const char *spelling, size_t length) {
-    return find_spelled(tables, spelling, length) != NULL;
+    return mg_flag_find(tables, spelling, length) != NULL;
 }
 
 /* --block_size becomes --block-size where that is a flag; nothing else on the line changes. */
@@ -54,7 +54,7 @@ static void spell_with_hyphens(const mg_flag_table *tables, int argc, char **arg
 static const mg_setting *find_flag(const mg_flag_table *tables, const char *word, size_t length, bool *is_help) {
     static const char *const always[] = {"help", "usage"};
     *is_help = false;
-    const mg_setting *exact = find_spelled(tables, word, length);
+    const mg_setting *exact = mg_flag_find(tables, word, length);
     if (exact) return exact;
     for (int i = 0; i < 2; i++) *is_help = *is_help || strncmp(always[i], word, length) == 0;
     for (const mg_flag_table *table = tables; table->flags; table++)
@@ -85,7 +85,7 @@ static void refuse_unknown_flags(const mg_command_line *line, const mg_flag_tabl
         bool is_long = word[1] == '-', is_help = false;
         size_t length = is_long ? strcspn(word + 2, "=") : 1;
         const mg_setting *flag = is_long ? find_flag(tables, word + 2, length, &is_help)
-                                         : find_spelled(tables, word + 1, 1);
+                                         : mg_flag_find(tables, word + 1, 1);
         char name[64];
         snprintf(name, sizeof name, "%.*s", (int)(length < 60 ? length : 60), word + 2);
         if (is_long && !flag && !is_help) refuse_flag(line, tables, name);

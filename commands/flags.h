@@ -17,6 +17,9 @@ enum { MG_MAX_FLAG_TABLES = 16, MG_MAX_FLAGS = 128 };
  * in `values`. */
 void mg_flag_tables_add(mg_flag_table *list, const mg_settings *tables, void *values);
 
+/* The flag with this name or other spelling; NULL: there is none. */
+const mg_setting *mg_flag_find(const mg_flag_table *tables, const char *spelling, size_t length);
+
 typedef struct mg_command_line {
     const char *name;      /* "train" */
     const char *arguments; /* "CHECKPOINT", as --help shows them; NULL: there are none */
