@@ -196,7 +196,7 @@ static void print_settings(const mg_run_record *records, int n, int width) {
         any = true;
         printf("--%s\n", mg_run_typed(s, &records[0].options, at.base, NULL, 0));
         for (int i = 0; i < n; i++) {
-            char value[4096];
+            char value[MG_SETTING_ROOM];
             mg_run_typed(s, &records[i].options, at.base, value, sizeof value);
             print_path("  ", &records[i], width);
             printf("  %s\n", mg_shown(value).text);

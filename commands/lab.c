@@ -69,7 +69,7 @@ static void take_over(mg_lab *lab, const lab_row *row, void *own, frame_options 
         void *values;
         const mg_setting *flag = own_flag(row, frame_flags[i].flag.name, own, &values);
         if (!flag) continue;
-        char text[4096];
+        char text[MG_SETTING_ROOM];
         mg_error error;
         mg_setting_format(flag, values, text, sizeof text);
         if ((flag->kind == MG_SETTING_TEXT || flag->kind == MG_SETTING_LIST) && !*text) continue; /* not given */

@@ -146,7 +146,7 @@ static mg_status check_resumed(const mg_run_options *stored, const mg_run_option
         const char *before = (const char *)stored + at.base, *after = (const char *)now + at.base;
         if (s->role != MG_ROLE_FIXED || mg_setting_equal(s, before, after)) continue;
         const mg_setting *flag = as_given(given, s);
-        char was[4096], is[4096];
+        char was[MG_SETTING_ROOM], is[MG_SETTING_ROOM];
         mg_setting_format(flag, before, was, sizeof was);
         mg_setting_format(flag, after, is, sizeof is);
         return mg_error_set(error, MG_ERR_INPUT,
@@ -269,7 +269,7 @@ static mg_status weights_settings(mg_run *run, start *from, const mg_given *give
 static mg_status check_texts(const mg_run_options *options, mg_error *error) {
     mg_setting_cursor at = {0};
     for (const mg_setting *s; (s = mg_setting_next(&at, mg_run_settings));) {
-        char text[4096];
+        char text[MG_SETTING_ROOM];
         mg_setting_format(s, (const char *)options + at.base, text, sizeof text);
         if (mg_utf8_check(text, strlen(text), NULL) != MG_OK)
             return mg_error_set(

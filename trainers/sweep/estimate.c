@@ -29,7 +29,7 @@ static uint64_t kind_of(const mg_run_options *options) {
     uint64_t hash = MG_FNV_START;
     mg_setting_cursor at = {0};
     for (const mg_setting *s; (s = mg_setting_next(&at, mg_run_settings));) {
-        char text[4096];
+        char text[MG_SETTING_ROOM];
         if (costs_nothing(s)) continue;
         mg_setting_format(s, (const char *)options + at.base, text, sizeof text);
         hash = mg_fnv1a(hash, text, strlen(text) + 1);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SETTINGS = 64, TEXT_SIZE = 4096 };
+enum { MOST_SETTINGS = 64, TEXT_SIZE = MG_SETTING_ROOM };
 
 /* ---- Settings as they are typed ---- */
 
