@@ -84,8 +84,7 @@ mg_status mg_sweep_choice_apply(const mg_sweep_choice *choice, mg_run_options *o
     return mg_setting_set(choice->setting, values, as_text ? "true" : "false", error);
 }
 
-/* Two rows may set one value, as --mask and --lookahead do. */
-static bool is_same(const mg_setting *a, size_t base_a, const mg_setting *b, size_t base_b) {
+bool mg_sweep_is_same(const mg_setting *a, size_t base_a, const mg_setting *b, size_t base_b) {
     bool custom = a->kind == MG_SETTING_CUSTOM && b->kind == MG_SETTING_CUSTOM;
     return a == b || (custom && base_a + a->offset == base_b + b->offset);
 }
@@ -94,7 +93,7 @@ const mg_setting *mg_sweep_grid_finds(const mg_sweep_grid *grid, const mg_settin
     for (int a = 0; a < grid->n_axes; a++)
         for (int s = 0; s < grid->axis[a].n_settings; s++) {
             const mg_sweep_choice *choice = grid->axis[a].column[s];
-            if (is_same(choice->setting, choice->base, setting, base)) return choice->setting;
+            if (mg_sweep_is_same(choice->setting, choice->base, setting, base)) return choice->setting;
         }
     return NULL;
 }

@@ -20,6 +20,9 @@ typedef struct mg_sweep_choice {
     const char *text; /* NULL: this point leaves the setting as it is */
 } mg_sweep_choice;
 
+/* Whether two rows set one value, as --mask and --lookahead do; each with the base of its table. */
+bool mg_sweep_is_same(const mg_setting *a, size_t base_a, const mg_setting *b, size_t base_b);
+
 typedef struct mg_sweep_axis {
     int n_points, n_settings;
     mg_sweep_choice *column[MG_SWEEP_MAX_SETTINGS]; /* of each setting: n_points choices */

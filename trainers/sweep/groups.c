@@ -96,12 +96,6 @@ static int find_differences(difference *found, const mg_run_record *records, int
     return count;
 }
 
-/* --mask is a command's flag, and what a run holds is its lookahead. */
-static bool is_meant(const difference *d, const mg_sweep_choice *named) {
-    return d->base == named->base && (d->setting == named->setting || (d->setting->kind == MG_SETTING_CUSTOM &&
-                                                                       d->setting->offset == named->setting->offset));
-}
-
 static mg_status find_named(difference *found, int *n, const char *by, mg_error *error) {
     *n = 0;
     while (*by) {
@@ -110,10 +104,8 @@ static mg_status find_named(difference *found, int *n, const char *by, mg_error 
         mg_status status = mg_sweep_find(by, length, &named, error);
         if (status != MG_OK) return status;
         mg_setting_cursor at = {0};
-        for (const mg_setting *s; *n < MOST_SETTINGS && (s = mg_setting_next(&at, mg_run_settings));) {
-            difference d = {s, at.base};
-            if (is_meant(&d, &named)) found[(*n)++] = d;
-        }
+        for (const mg_setting *s; *n < MOST_SETTINGS && (s = mg_setting_next(&at, mg_run_settings));)
+            if (mg_sweep_is_same(s, at.base, named.setting, named.base)) found[(*n)++] = (difference){s, at.base};
         by += length + (by[length] == ',');
     }
     return MG_OK;
