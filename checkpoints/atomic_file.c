@@ -124,3 +124,9 @@ void mg_atomic_text_abandon(mg_atomic_text *text) {
     fclose(text->out);
     mg_atomic_file_abandon(&text->file);
 }
+
+mg_status mg_atomic_text_finish(mg_atomic_text *text, mg_status printed, mg_error *error) {
+    if (printed == MG_OK) return mg_atomic_text_end(text, error);
+    mg_atomic_text_abandon(text);
+    return printed;
+}

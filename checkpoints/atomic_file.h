@@ -28,7 +28,7 @@ mg_status mg_atomic_file_begin(mg_atomic_file *file, const char *path, mg_error 
 mg_status mg_atomic_file_commit(mg_atomic_file *file, mg_error *error);
 void mg_atomic_file_abandon(mg_atomic_file *file);
 
-/* The same as a stream, for texts. After begin, call end or abandon. */
+/* The same as a stream, for texts. After begin, call end, abandon or finish. */
 typedef struct mg_atomic_text {
     FILE *out; /* to print to */
     mg_atomic_file file;
@@ -38,5 +38,7 @@ mg_status mg_atomic_text_begin(mg_atomic_text *text, const char *path, mg_error 
 /* Commit; MG_ERR_IO also if anything that was printed did not reach the file. */
 mg_status mg_atomic_text_end(mg_atomic_text *text, mg_error *error);
 void mg_atomic_text_abandon(mg_atomic_text *text);
+/* End a text that was printed with MG_OK, abandon it with any other status: the status of both. */
+mg_status mg_atomic_text_finish(mg_atomic_text *text, mg_status printed, mg_error *error);
 
 #endif

@@ -146,12 +146,8 @@ static mg_status write_page(const playground_options *o, const mg_corpus *corpus
     fwrite(page, 1, (size_t)(at - page), text.out);
     status = print_data(text.out, corpus, error);
     fputs(at + strlen("DATA"), text.out);
-    if (status == MG_OK)
-        status = mg_atomic_text_end(&text, error);
-    else
-        mg_atomic_text_abandon(&text);
     mg_free(page);
-    return status;
+    return mg_atomic_text_finish(&text, status, error);
 }
 
 static int run_command(int argc, char **argv) {

@@ -64,10 +64,7 @@ mg_status mg_samples_write(const char *path, mg_gpt *gpt, const mg_corpus *corpu
     status = mg_atomic_text_begin(&file, path, error);
     if (status == MG_OK) {
         status = write_all(file.out, generator, corpus, options, score, error);
-        if (status == MG_OK)
-            status = mg_atomic_text_end(&file, error);
-        else
-            mg_atomic_text_abandon(&file);
+        status = mg_atomic_text_finish(&file, status, error);
     }
     mg_generator_free(generator);
     return status;

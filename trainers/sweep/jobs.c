@@ -65,9 +65,7 @@ static mg_status write_file(const mg_sweep_plan *plan, int threads, const char *
     mg_status status = mg_atomic_text_begin(&file, path, error);
     if (status != MG_OK) return status;
     status = print(plan, threads, file.out, error);
-    if (status == MG_OK) return mg_atomic_text_end(&file, error);
-    mg_atomic_text_abandon(&file);
-    return status;
+    return mg_atomic_text_finish(&file, status, error);
 }
 
 mg_status mg_sweep_write_jobs(const mg_sweep_plan *plan, int threads, mg_error *error) {
