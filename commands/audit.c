@@ -118,7 +118,8 @@ static bool show_progress(void *user, mg_audit_probe probe, long calls, long pla
                 ceil((now - w->asked) * 2 * (double)w->audit->planned_tokens / (double)w->audit->asked));
         w->progress = mg_progress_begin(0, planned, 1);
     }
-    if (!w->silent && calls > 2 && w->progress.live) mg_progress_say(&w->progress, calls, mg_audit_probe_name(probe));
+    if (!w->silent && calls > 2 && w->progress.line.live)
+        mg_progress_say(&w->progress, calls, mg_audit_probe_name(probe));
     w->asked = now;
     return !mg_interrupt_asked();
 }

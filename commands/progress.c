@@ -7,13 +7,43 @@
 #include <stdio.h>
 #include <unistd.h>
 
-mg_progress mg_progress_begin(int64_t first, int64_t total, int64_t tokens_per_step) {
+/* ---- The line ---- */
+
+mg_live_line mg_live_line_begin(void) {
+    return (mg_live_line){.live = isatty(STDERR_FILENO) == 1, .last = mg_seconds()};
+}
+
+bool mg_live_line_is_due(mg_live_line *line, double seconds) {
     double now = mg_seconds();
-    return (mg_progress){.live = isatty(STDERR_FILENO) == 1,
+    if (now - line->last < (line->live ? seconds : 10.0)) return false;
+    line->last = now;
+    return true;
+}
+
+/* A live line is cut where the terminal ends: what wraps would not be overwritten. */
+void mg_live_line_show(mg_live_line *line, const char *text) {
+    if (line->live)
+        fprintf(stderr, "\r\033[K%.*s", (int)mg_utf8_fitting(text, mg_columns(stderr) - 1), text);
+    else
+        fprintf(stderr, "%s\n", text);
+    fflush(stderr);
+    line->shown = line->live;
+}
+
+void mg_live_line_clear(mg_live_line *line) {
+    if (!line->shown) return;
+    fputs("\r\033[K", stderr);
+    fflush(stderr);
+    line->shown = false;
+}
+
+/* ---- A run ---- */
+
+mg_progress mg_progress_begin(int64_t first, int64_t total, int64_t tokens_per_step) {
+    return (mg_progress){.line = mg_live_line_begin(),
                          .first = first,
                          .total = total,
-                         .begun = now,
-                         .last = now,
+                         .begun = mg_seconds(),
                          .tokens_per_step = tokens_per_step};
 }
 
@@ -27,23 +57,15 @@ void mg_format_duration(double seconds, char *text, size_t size) {
         snprintf(text, size, "%lds", s);
 }
 
-/* A live line is cut where the terminal ends: what wraps would not be overwritten. */
 static void show(mg_progress *p, int64_t done, const char *what) {
     char line[256];
     snprintf(line, sizeof line, "step %" PRId64 "/%" PRId64 "  %s", done, p->total, what);
-    if (p->live)
-        fprintf(stderr, "\r\033[K%.*s", (int)mg_utf8_fitting(line, mg_columns(stderr) - 1), line);
-    else
-        fprintf(stderr, "%s\n", line);
-    fflush(stderr);
-    p->shown = p->live;
+    mg_live_line_show(&p->line, line);
 }
 
 void mg_progress_step(mg_progress *p, int64_t done, double loss) {
-    double now = mg_seconds();
-    if (now - p->last < (p->live ? 0.1 : 10.0)) return;
-    p->last = now;
-    double per_step = (now - p->begun) / (double)(done - p->first);
+    if (!mg_live_line_is_due(&p->line, 0.1)) return;
+    double per_step = (mg_seconds() - p->begun) / (double)(done - p->first);
     char left[32];
     mg_format_duration(per_step * (double)(p->total - done), left, sizeof left);
     char text[128];
@@ -52,13 +74,10 @@ void mg_progress_step(mg_progress *p, int64_t done, double loss) {
 }
 
 void mg_progress_say(mg_progress *p, int64_t done, const char *what) {
-    if (!p->live && done > p->first) return;
+    if (!p->line.live && done > p->first) return;
     show(p, done, what);
 }
 
 void mg_progress_clear(mg_progress *p) {
-    if (!p->shown) return;
-    fputs("\r\033[K", stderr);
-    fflush(stderr);
-    p->shown = false;
+    mg_live_line_clear(&p->line);
 }

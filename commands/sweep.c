@@ -162,12 +162,12 @@ static mg_status write_jobs(const mg_sweep_plan *plan, const sweep_options *own,
 static mg_status carry_out(const mg_sweep_plan *plan, const mg_sweep_how *how, int *exit_status, mg_error *error) {
     mg_sweep_end *end = mg_alloc_zero((size_t)plan->n, sizeof *end, "a sweep", error);
     if (!end) return MG_ERR_MEMORY;
-    mg_sweep_line live = mg_sweep_line_begin();
-    mg_sweep_watch watch = mg_sweep_line_watch(&live);
+    mg_live_line live = mg_live_line_begin();
+    mg_sweep_watch watch = mg_sweep_show(&live);
     watch.stop = mg_interrupt_stop();
     mg_interrupt_watch("asking the runs to finish their step and to save");
     mg_status status = mg_sweep_run(plan, how, &watch, end, error);
-    mg_sweep_line_clear(&live);
+    mg_live_line_clear(&live);
     bool stopped = status == MG_ERR_STOPPED;
     if (status == MG_OK || stopped) *exit_status = mg_sweep_tell_end(plan, end, stopped);
     mg_free(end);

@@ -1,17 +1,14 @@
 #include "sweep_output.h"
 #include "clock.h"
-#include "columns.h"
 #include "compare_groups.h"
 #include "printable.h"
 #include "progress.h"
 #include "run_dir.h"
 #include "say.h"
-#include "utf8.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- The plan ---- */
 
@@ -74,16 +71,6 @@ void mg_sweep_tell_jobs(const mg_sweep_plan *plan) {
 
 /* ---- The runs ---- */
 
-mg_sweep_line mg_sweep_line_begin(void) {
-    return (mg_sweep_line){.live = isatty(STDERR_FILENO) == 1, .last = mg_seconds()};
-}
-
-void mg_sweep_line_clear(mg_sweep_line *live) {
-    if (live->shown) fputs("\r\033[K", stderr);
-    fflush(stderr);
-    live->shown = false;
-}
-
 /* The last validation loss, and the seconds that it took. */
 static void tell_finished(const mg_sweep_plan *plan, int run) {
     mg_run_dir dir;
@@ -99,7 +86,7 @@ static void tell_finished(const mg_sweep_plan *plan, int run) {
 
 static void show_end(const mg_sweep_plan *plan, int run, mg_sweep_end end, void *user) {
     char reason[1024];
-    mg_sweep_line_clear(user);
+    mg_live_line_clear(user);
     if (end == MG_SWEEP_DONE) tell_finished(plan, run);
     if (end == MG_SWEEP_HELD) printf("held      %s  by another process\n", mg_shown(plan->name[run]).text);
     if (end == MG_SWEEP_FAILED) {
@@ -110,30 +97,23 @@ static void show_end(const mg_sweep_plan *plan, int run, mg_sweep_end end, void 
 }
 
 static void show_progress(const mg_sweep_plan *plan, const mg_sweep_progress *p, void *user) {
-    mg_sweep_line *live = user;
     char text[256], left[48] = "";
-    double now = mg_seconds();
-    if (now - live->last < (live->live ? 0.2 : 10.0)) return;
-    live->last = now;
+    if (!mg_live_line_is_due(user, 0.2)) return;
     int64_t here = p->steps - p->steps_before;
     if (here > 0) {
         char time[32];
-        mg_format_duration((now - p->begun) / (double)here * (double)(p->all_steps - p->steps), time, sizeof time);
+        mg_format_duration((mg_seconds() - p->begun) / (double)here * (double)(p->all_steps - p->steps), time,
+                           sizeof time);
         snprintf(left, sizeof left, ", %s left", time);
     }
     int n = snprintf(text, sizeof text, "%d/%d done, %d running", p->count[MG_SWEEP_DONE], plan->n, p->running);
     if (p->count[MG_SWEEP_FAILED] > 0)
         n += snprintf(text + n, sizeof text - (size_t)n, ", %d failed", p->count[MG_SWEEP_FAILED]);
     snprintf(text + n, sizeof text - (size_t)n, ", step %" PRId64 "/%" PRId64 "%s", p->steps, p->all_steps, left);
-    if (live->live)
-        fprintf(stderr, "\r\033[K%.*s", (int)mg_utf8_fitting(text, mg_columns(stderr) - 1), text);
-    else
-        fprintf(stderr, "%s\n", text);
-    fflush(stderr);
-    live->shown = live->live;
+    mg_live_line_show(user, text);
 }
 
-mg_sweep_watch mg_sweep_line_watch(mg_sweep_line *live) {
+mg_sweep_watch mg_sweep_show(mg_live_line *live) {
     return (mg_sweep_watch){.ended = show_end, .progressed = show_progress, .user = live};
 }
 

@@ -3,6 +3,7 @@
 #define MASKGRAD_SWEEP_OUTPUT_H
 
 #include "estimate.h"
+#include "progress.h"
 #include "sweep.h"
 
 void mg_sweep_tell_plan(const mg_sweep_plan *plan, const mg_sweep_how *how, const mg_sweep_estimate *estimate);
@@ -10,12 +11,7 @@ void mg_sweep_tell_jobs(const mg_sweep_plan *plan);
 /* Returns the exit status. */
 int mg_sweep_tell_end(const mg_sweep_plan *plan, const mg_sweep_end *end, bool stopped);
 
-typedef struct mg_sweep_line {
-    bool live, shown; /* stderr is a terminal; the line is on it now */
-    double last;      /* when it was renewed */
-} mg_sweep_line;
-mg_sweep_line mg_sweep_line_begin(void);
-mg_sweep_watch mg_sweep_line_watch(mg_sweep_line *live);
-void mg_sweep_line_clear(mg_sweep_line *live);
+/* Prints the runs as they end, and above the live line. */
+mg_sweep_watch mg_sweep_show(mg_live_line *live);
 
 #endif
