@@ -264,10 +264,8 @@ static void check_usage(const audit_options *options, bool dashes, int n_program
 }
 
 static int run_command(int argc, char **argv) {
-    int own = 1;
-    while (own < argc && strcmp(argv[own], "--") != 0) own++;
-    char **program = own < argc ? argv + own + 1 : NULL;
-    int n_program = own < argc ? argc - own - 1 : 0;
+    char **program;
+    int own = argc, n_program = mg_flags_cut(&own, argv, &program);
     audit_options options = {.seed = 1337, .full = 64, .cuts = 40, .sequences = 2, .timeout = 120};
     const mg_flag_table tables[] = {{flags, &options}, {NULL, NULL}};
     const char *checkpoint = NULL;

@@ -352,6 +352,14 @@ int mg_flags_parse(const mg_command_line *line, const mg_flag_table *tables, int
     return n;
 }
 
+int mg_flags_cut(int *argc, char **argv, char ***words) {
+    int at = 1, all = *argc;
+    while (at < all && strcmp(argv[at], "--") != 0) at++;
+    *argc = at;
+    *words = at < all ? argv + at + 1 : NULL;
+    return at < all ? all - at - 1 : 0;
+}
+
 void mg_flag_tables_add(mg_flag_table *list, const mg_settings *tables, void *values) {
     int n = 0;
     while (list[n].flags) n++;

@@ -44,6 +44,9 @@ typedef struct mg_given {
  * flag, the value and what is right). */
 int mg_flags_parse(const mg_command_line *line, const mg_flag_table *tables, int argc, char **argv,
                    const char **arguments, mg_given *given);
+/* Cut the command line before a "--": argc becomes what is before it. *words is what follows it, and their number is
+ * returned; NULL: there is no "--". */
+int mg_flags_cut(int *argc, char **argv, char ***words);
 /* Flags that override others: `given` becomes those of `before` and, after them, its own. */
 void mg_given_add_before(mg_given *given, const mg_given *before);
 /* Apply the same flags to other values: those of `tables`, which are the tables of the command line or some of them. */

@@ -80,15 +80,6 @@ static const mg_setting flags[] = {
 };
 /* clang-format on */
 
-/* What follows "--", which is cut off: argc becomes what is before it. */
-static int cut_shared(int *argc, char **argv, char ***words) {
-    int at = 1, all = *argc;
-    while (at < all && strcmp(argv[at], "--") != 0) at++;
-    *argc = at;
-    *words = at < all ? argv + at + 1 : argv + all;
-    return at < all ? all - at - 1 : 0;
-}
-
 /* The settings that all runs share. argp wants a name before them: the "--" gives its place. */
 static mg_run_options parse_shared(const mg_sweep_grid *grid, int n, char **words, bool *threads_given) {
     mg_run_options options = mg_run_defaults();
@@ -202,7 +193,7 @@ static int run_command(int argc, char **argv) {
     mg_error error = {MG_OK, ""};
     char program[4096], **words;
     bool threads_given = false;
-    int exit_status = 0, n_words = cut_shared(&argc, argv, &words);
+    int exit_status = 0, n_words = mg_flags_cut(&argc, argv, &words);
     sweep_options own = {.out_dir = "runs/sweep"};
     mg_status status = mg_sweep_grid_new(&own.grid, &error);
     if (status == MG_OK) status = find_program(program, sizeof program, &error);
