@@ -10,6 +10,7 @@
 #include "printable.h"
 #include "run_dir.h"
 #include "say.h"
+#include "startup.h"
 #include "suggest.h"
 #include "wrap.h"
 
@@ -120,11 +121,9 @@ static const char *command_text(mg_lab *lab, const char *name, int argc, char **
 
 /* The shipped grammars: beside the program where it is installed, else in the source tree that it was built from. */
 static const char *data_folder(mg_lab *lab) {
-    char program[4096];
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    for (int up = 0; up < 2 && length > 0; up++) /* PREFIX/bin/maskgrad */
-        while (length > 0 && program[--length] != '/') continue;
-    const char *installed = length > 0 ? lab_format(lab, "%.*s/" MASKGRAD_DATA_DIR, (int)length, program) : "";
+    char prefix[4096];
+    mg_program_folder(1, prefix, sizeof prefix);
+    const char *installed = lab_format(lab, "%s/" MASKGRAD_DATA_DIR, prefix);
     return access(installed, R_OK) == 0 ? installed : MASKGRAD_SOURCE_DATA_DIR;
 }
 

@@ -1,11 +1,11 @@
 /* The command `playground`: a page in which the library trains two models, one mask apart. */
-#define _GNU_SOURCE /* readlink */
 #include "atomic_file.h"
 #include "commands.h"
 #include "corpus.h"
 #include "flags.h"
 #include "heap.h"
 #include "read_text.h"
+#include "startup.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,16 +109,12 @@ static mg_status load(mg_corpus **corpus, const char *path, mg_error *error) {
 
 /* PREFIX/share/maskgrad beside PREFIX/bin/maskgrad, or the build folder, beside the program. */
 static void page_path(char *path, size_t size) {
-    char program[2048];
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    program[length > 0 ? length : 0] = '\0';
-    char *slash = strrchr(program, '/');
-    if (slash) *slash = '\0';
-    snprintf(path, size, "%s/playground.html", program);
+    char folder[2048];
+    mg_program_folder(0, folder, sizeof folder);
+    snprintf(path, size, "%s/playground.html", folder);
     if (access(path, R_OK) == 0) return;
-    slash = strrchr(program, '/');
-    if (slash) *slash = '\0';
-    snprintf(path, size, "%s/" MASKGRAD_DATA_DIR "/playground.html", program);
+    mg_program_folder(1, folder, sizeof folder);
+    snprintf(path, size, "%s/" MASKGRAD_DATA_DIR "/playground.html", folder);
 }
 
 static mg_status write_page(const playground_options *o, const mg_corpus *corpus, mg_error *error) {

@@ -78,3 +78,13 @@ MG_API void *mmap(void *address, size_t length, int protection, int flags, int f
 }
 
 #endif
+
+void mg_program_path(char *path, size_t size) {
+    ssize_t length = readlink("/proc/self/exe", path, size - 1);
+    path[length > 0 ? length : 0] = '\0';
+}
+
+void mg_program_folder(int up, char *path, size_t size) {
+    mg_program_path(path, size);
+    for (char *slash; up >= 0 && (slash = strrchr(path, '/')); up--) *slash = '\0';
+}

@@ -7,6 +7,7 @@
 #include "interrupt.h"
 #include "printable.h"
 #include "say.h"
+#include "startup.h"
 #include "sweep_output.h"
 #include "threads.h"
 
@@ -183,10 +184,9 @@ static mg_status sweep(const sweep_options *own, mg_sweep_plan *plan, bool threa
 
 /* The program itself, which runs in the children too. */
 static mg_status find_program(char *path, size_t size, mg_error *error) {
-    ssize_t n = readlink("/proc/self/exe", path, size - 1);
-    if (n < 0) return mg_error_set(error, MG_ERR_IO, "cannot tell where maskgrad itself is: %s", strerror(errno));
-    path[n] = '\0';
-    return MG_OK;
+    mg_program_path(path, size);
+    if (path[0]) return MG_OK;
+    return mg_error_set(error, MG_ERR_IO, "cannot tell where maskgrad itself is: %s", strerror(errno));
 }
 
 static int run_command(int argc, char **argv) {
