@@ -27,6 +27,7 @@ static const mg_command *const commands[] = {
     &mg_compare_command,
     &mg_inspect_command,
     &mg_import_command,
+    &mg_export_command,
     &mg_lab_command,
     &mg_audit_command,
     &mg_bench_command,

@@ -122,3 +122,22 @@ mg_status mg_gpt2_config_read(const char *path, mg_gpt_config *config, bool *tie
     json_decref(json);
     return status;
 }
+
+/* ---- Writing ---- */
+
+static json_t *id_or_null(int id) {
+    return id >= 0 ? json_integer(id) : json_null();
+}
+
+mg_status mg_gpt2_config_write(FILE *out, const mg_gpt_config *c, int end_of_text, mg_error *error) {
+    json_t *json = json_pack(
+        "{s:[s], s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:n, s:f, s:f, s:f, s:f, s:f, s:b, s:b, s:b, s:s, s:o, "
+        "s:o}",
+        "architectures", "GPT2LMHeadModel", "model_type", "gpt2", "activation_function", "gelu_new", "vocab_size",
+        c->vocab_size, "n_positions", c->block_size, "n_embd", c->n_embd, "n_layer", c->n_layer, "n_head", c->n_head,
+        "n_inner", "layer_norm_epsilon", c->eps, "initializer_range", c->init_std, "attn_pdrop", c->dropout,
+        "embd_pdrop", c->dropout, "resid_pdrop", c->dropout, "scale_attn_weights", !c->no_scale,
+        "scale_attn_by_inverse_layer_idx", 0, "tie_word_embeddings", 1, "torch_dtype", "float32", "bos_token_id",
+        id_or_null(end_of_text), "eos_token_id", id_or_null(end_of_text));
+    return mg_json_print(out, json, error);
+}

@@ -5,13 +5,32 @@
 #include <string.h>
 #include <sys/stat.h>
 
+static const char weight_suffix[] = ".weight";
+
+static bool is_embedding(const char *parameter) {
+    return strcmp(parameter, "wte") == 0 || strcmp(parameter, "wpe") == 0;
+}
+
+void mg_gpt2_key(const char *parameter, char *key, size_t size) {
+    snprintf(key, size, "%s%s", parameter, is_embedding(parameter) ? weight_suffix : "");
+}
+
+bool mg_gpt2_is_parameter(const char *key, const char *parameter) {
+    size_t n = strlen(parameter);
+    if (strncmp(key, parameter, n) != 0) return false;
+    return key[n] == '\0' || (is_embedding(parameter) && strcmp(key + n, weight_suffix) == 0);
+}
+
+bool mg_gpt2_path_set(mg_gpt2_path *path, const char *folder, const char *name) {
+    size_t length = strlen(folder);
+    const char *slash = length > 0 && folder[length - 1] == '/' ? "" : "/";
+    return snprintf(path->text, sizeof path->text, "%s%s%s", folder, slash, name) < (int)sizeof path->text;
+}
+
 /* Whether the folder has the file; then *path names it. */
 static bool find(mg_gpt2_path *path, const char *folder, const char *name) {
     struct stat about;
-    size_t length = strlen(folder);
-    const char *slash = length > 0 && folder[length - 1] == '/' ? "" : "/";
-    int needed = snprintf(path->text, sizeof path->text, "%s%s%s", folder, slash, name);
-    if (needed < (int)sizeof path->text && stat(path->text, &about) == 0) return true;
+    if (mg_gpt2_path_set(path, folder, name) && stat(path->text, &about) == 0) return true;
     path->text[0] = '\0';
     return false;
 }
@@ -43,14 +62,15 @@ static mg_status no_weights(const char *folder, mg_error *error) {
 mg_status mg_gpt2_folder_find(mg_gpt2_folder *found, const char *folder, mg_error *error) {
     mg_status status = check_folder(folder, error);
     if (status != MG_OK) return status;
-    if (!find(&found->config, folder, "config.json"))
+    if (!find(&found->config, folder, MG_GPT2_CONFIG))
         return mg_error_set(error, MG_ERR_FORMAT, "'%s' has no config.json, which lists the model's sizes", folder);
     found->keras = false;
-    if (!find(&found->weights, folder, "model.safetensors")) {
+    if (!find(&found->weights, folder, MG_GPT2_WEIGHTS)) {
         found->keras = find(&found->weights, folder, "tf_model.h5");
         if (!found->keras) return no_weights(folder, error);
     }
-    if (!find(&found->merges, folder, "merges.txt")) find(&found->merges, folder, "vocab.bpe");
-    if (!find(&found->vocab, folder, "vocab.json")) find(&found->vocab, folder, "encoder.json");
+    if (!find(&found->merges, folder, MG_GPT2_MERGES)) find(&found->merges, folder, MG_GPT2_OLD_MERGES);
+    if (!find(&found->vocab, folder, MG_GPT2_VOCAB)) find(&found->vocab, folder, MG_GPT2_OLD_VOCAB);
+    find(&found->rest, folder, MG_GPT2_REST);
     return MG_OK;
 }

@@ -58,7 +58,7 @@ static bool ends_with(const char *text, const char *end) {
 
 /* Some writers put the name of the part first, and before it those of what the model was wrapped in: DataParallel,
  * torch.compile, a class of the author. */
-static const char *const prefixes[] = {"module.", "_orig_mod.", "model.", "transformer."};
+static const char *const prefixes[] = {"module.", "_orig_mod.", "model.", MG_GPT2_PREFIX};
 enum { N_PREFIXES = sizeof prefixes / sizeof *prefixes, N_WRAPPERS = N_PREFIXES - 1 };
 
 static const char *bare_key(const mg_weight *weight) {
@@ -87,15 +87,9 @@ static void tell_prefixes(const job *j) {
     if (said[0]) notice(j, "names begin with %s, which a wrapper of the model adds: left out", said);
 }
 
-/* The embeddings are "wte" and "wpe" here, "wte.weight" and "wpe.weight" there. */
-static bool is_parameter(const char *key, const char *parameter) {
-    size_t n = strlen(parameter);
-    return strncmp(key, parameter, n) == 0 && (key[n] == '\0' || (n == 3 && strcmp(key + n, ".weight") == 0));
-}
-
 static int find_parameter(const job *j, const char *key) {
     for (int i = 0; i < j->n_specs; i++)
-        if (is_parameter(key, j->specs[i].name)) return i;
+        if (mg_gpt2_is_parameter(key, j->specs[i].name)) return i;
     return -1;
 }
 
@@ -346,6 +340,9 @@ static mg_status import(job *j, mg_checkpoint *c) {
     if (status == MG_OK) status = read_tokenizer(j, &c->tokenizer);
     if (status == MG_OK) status = mg_gpt_new_zeros(&c->gpt, &j->config, false, j->error);
     if (status == MG_OK) status = read_numbers(j, c->gpt);
+    if (status == MG_OK && j->folder.rest.text[0])
+        notice(j, "'%s' says what GPT-2's files cannot, such as another mask or vocabulary: it is not read",
+               j->folder.rest.text);
     return status;
 }
 

@@ -5,6 +5,8 @@
 #include "regular_file.h"
 
 #include <errno.h>
+#include <float.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -53,4 +55,30 @@ mg_status mg_json_file_read(const char *path, size_t most, json_t **json, mg_err
     if (status == MG_OK) status = read_open(fd, bytes, path, most, json, error);
     if (fd >= 0) close(fd);
     return status;
+}
+
+/* ---- Printing ---- */
+
+/* As few digits as give every number back: 1e-05, and not 1.0000000000000001e-05. */
+static int digits_needed(const json_t *value, int digits) {
+    char text[64];
+    const char *key;
+    json_t *member;
+    json_object_foreach((json_t *)value, key, member) digits = digits_needed(member, digits);
+    if (!json_is_real(value)) return digits;
+    for (; digits < DBL_DECIMAL_DIG; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, json_real_value(value));
+        if (strtod(text, NULL) == json_real_value(value)) break;
+    }
+    return digits;
+}
+
+mg_status mg_json_print(FILE *out, json_t *json, mg_error *error) {
+    size_t precision = JSON_REAL_PRECISION((size_t)digits_needed(json, 1));
+    char *text = json ? json_dumps(json, JSON_INDENT(2) | precision) : NULL;
+    json_decref(json);
+    if (!text) return mg_error_set(error, MG_ERR_MEMORY, "out of memory for a JSON file");
+    fprintf(out, "%s\n", text);
+    free(text);
+    return MG_OK;
 }

@@ -54,6 +54,29 @@ mg_status mg_vocab_json_check(const char *path, const mg_tokenizer *tokenizer, m
     return status;
 }
 
+/* ---- Writing ---- */
+
+static int put_token(json_t *json, const mg_byte_alphabet *alphabet, mg_token token, int id, mg_error *error) {
+    char *spelled = mg_alloc(token.length, 2, "a token's spelling", error);
+    if (!spelled) return -1;
+    size_t length = mg_byte_alphabet_spell(alphabet, token.bytes, token.length, spelled);
+    int status = json_object_setn_new(json, spelled, length, json_integer(id));
+    mg_free(spelled);
+    return status;
+}
+
+mg_status mg_vocab_json_write(FILE *out, const mg_tokenizer *tokenizer, mg_error *error) {
+    mg_byte_alphabet alphabet;
+    mg_byte_alphabet_fill(&alphabet);
+    json_t *json = json_object();
+    for (int id = 0; json && id < mg_tokenizer_size(tokenizer); id++) {
+        if (put_token(json, &alphabet, mg_tokenizer_token(tokenizer, id), id, error) == 0) continue;
+        json_decref(json);
+        json = NULL;
+    }
+    return mg_json_print(out, json, error);
+}
+
 /* ---- Ids of its own ---- */
 
 /* The bytes that a key spells; a key with other characters, as special tokens may have, is its own bytes. */

@@ -6,6 +6,8 @@
 
 #include "tokenizer.h"
 
+#include <stdio.h>
+
 /* MG_OK if the file holds exactly the tokens of this tokenizer (of kind GPT2) with the same ids; else MG_ERR_FORMAT
  * with the first token, by id, on which they differ. */
 mg_status mg_vocab_json_check(const char *path, const mg_tokenizer *tokenizer, mg_error *error);
@@ -13,5 +15,7 @@ mg_status mg_vocab_json_check(const char *path, const mg_tokenizer *tokenizer, m
  * same merges with the ids of the file. MG_ERR_FORMAT if its ids have gaps, or the tokens of the merges are not there
  * in their order. */
 mg_status mg_vocab_json_read(const char *path, const mg_tokenizer *tokenizer, mg_tokenizer **as, mg_error *error);
+/* Print such a file: the tokens in the order of their ids. MG_ERR_MEMORY. */
+mg_status mg_vocab_json_write(FILE *out, const mg_tokenizer *tokenizer, mg_error *error);
 
 #endif

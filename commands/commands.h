@@ -16,6 +16,7 @@ extern const mg_command mg_sweep_command;
 extern const mg_command mg_compare_command;
 extern const mg_command mg_inspect_command;
 extern const mg_command mg_import_command;
+extern const mg_command mg_export_command;
 extern const mg_command mg_lab_command;
 extern const mg_command mg_audit_command;
 extern const mg_command mg_bench_command;
