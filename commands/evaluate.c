@@ -136,8 +136,7 @@ static mg_status set_mask(mg_gpt *gpt, const mg_gpt_config *given, const mg_corp
     mg_gpt_config own = *given;
     mg_status status = given->documents ? mg_corpus_document_end(corpus, &own.document_end, error) : MG_OK;
     if (status != MG_OK) return status;
-    mg_gpt_set_mask(gpt, given->mask);
-    mg_gpt_set_documents(gpt, &own);
+    mg_gpt_see_as(gpt, &own);
     return MG_OK;
 }
 

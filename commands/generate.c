@@ -277,8 +277,7 @@ static mg_status set_mask(mg_gpt *gpt, const generate_options *o, mg_error *erro
             "ends a document");
     mg_gpt_config asked = o->mask;
     asked.document_end = own.document_end;
-    mg_gpt_set_mask(gpt, asked.mask);
-    mg_gpt_set_documents(gpt, &asked);
+    mg_gpt_see_as(gpt, &asked);
     return MG_OK;
 }
 

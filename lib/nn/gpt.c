@@ -147,12 +147,20 @@ void mg_gpt_set_mask(mg_gpt *gpt, mg_mask mask) {
     fill_masks(gpt);
 }
 
-void mg_gpt_set_documents(mg_gpt *gpt, const mg_gpt_config *config) {
-    MG_CHECK(!config->documents || (config->document_end >= 0 && config->document_end < gpt->config.vocab_size),
-             "gpt: document_end is %d; it must be a token below %d", config->document_end, gpt->config.vocab_size);
-    gpt->config.documents = config->documents;
-    gpt->config.document_end = config->document_end;
-    gpt->config.positions_run_on = config->positions_run_on;
+void mg_gpt_see_as(mg_gpt *gpt, const mg_gpt_config *config) {
+    mg_gpt_config *own = &gpt->config;
+    MG_CHECK(!config->documents || (config->document_end >= 0 && config->document_end < own->vocab_size),
+             "gpt: document_end is %d; it must be a token below %d", config->document_end, own->vocab_size);
+    mg_gpt_set_mask(gpt, config->mask);
+    if (config->leak_layer >= 0 && config->leak_lookahead > 0) {
+        own->leak_layer = config->leak_layer;
+        own->leak_head = config->leak_head;
+        own->leak_lookahead = config->leak_lookahead;
+        fill_masks(gpt);
+    }
+    own->documents = config->documents;
+    own->document_end = config->document_end;
+    own->positions_run_on = config->positions_run_on;
 }
 
 /* ---- Initial weights ---- */

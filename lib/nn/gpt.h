@@ -68,8 +68,8 @@ MG_API mg_tensor *mg_gpt_loss(mg_gpt *gpt, mg_tape *tape, const int *ids, const 
                               const mg_gpt_pass *pass, mg_real *row_loss);
 
 /* ---- Not installed: between maskgrad's own files ---- */
-/* And with the documents of this configuration, or without if it has none. */
-void mg_gpt_set_documents(mg_gpt *gpt, const mg_gpt_config *config);
+/* And with the leaky head and the documents of this configuration, as far as it has them. */
+void mg_gpt_see_as(mg_gpt *gpt, const mg_gpt_config *config);
 /* MG_ERR_STATE if one of n logits is NaN or infinite, with the parameter at fault: the model cannot predict. */
 mg_status mg_gpt_check_logits(const mg_gpt *gpt, const mg_real *logits, ptrdiff_t n, mg_error *error);
 /* Fill the weights as mg_gpt_new does. */

@@ -1,4 +1,4 @@
-/* Lab cache, third part: the model without the mask.
+/* Lab cache, third part: the model without the mask, or with one that lets a token see past itself.
  *
  * The library refuses to give it a cache. To see what the refusal prevents, the cache is built by hand: a key that is
  * computed when its token arrives has seen that token and the ones before it, for the later ones are not there yet, and
@@ -78,46 +78,73 @@ static void check_moves(mg_lab *lab, const char *name, double moved, double limi
         lab_check_above(lab, name, moved, limit, unit);
 }
 
-static void show_keys(mg_lab *lab, const lab_subject *masked, const lab_subject *unmasked, const lab_text_set *text) {
-    int n = mg_gpt_get_config(masked->gpt)->n_layer;
-    double *moved[2] = {lab_numbers(lab, n), lab_numbers(lab, n)};
-    mg_gpt_set_mask(masked->gpt, mg_lookahead(0));
-    moved_keys(lab, masked->gpt, text->ids, text->T, moved[0]);
-    mg_gpt_set_mask(unmasked->gpt, mg_lookahead(MG_LOOKAHEAD_ALL));
-    moved_keys(lab, unmasked->gpt, text->ids, text->T, moved[1]);
+/* The first layer whose keys move: the one after the first that looks ahead; n_layer: none. */
+static int first_to_move(const mg_gpt_config *c) {
+    for (int head = 0; head < (c->n_layer - 1) * c->n_head; head++)
+        if (mg_looks_ahead(mg_gpt_mask(c, head / c->n_head, head % c->n_head))) return head / c->n_head + 1;
+    return c->n_layer;
+}
+
+static void draw_keys(mg_lab *lab, const lab_cache_model *const model[2], const lab_text_set *text,
+                      double *const moved[2]) {
+    int n = model[0]->seen.n_layer;
     const char **names = mg_arena_alloc(lab->arena, (size_t)n, sizeof *names, "labels");
     for (int layer = 0; layer < n; layer++) names[layer] = lab_format(lab, "layer %d", layer);
     lab_figure *figure = lab_figure_begin(
         lab, "keys", "How far keys move after their token has been read",
         (lab_axes){.x = "layer", .y = "change, relative to the key", .y_from_zero = true});
-    lab_bars(figure, LAB_MASKED, "masked", n, names, moved[0]);
-    lab_bars(figure, LAB_UNMASKED, "unmasked", n, names, moved[1]);
+    lab_bars(figure, LAB_MASKED, model[0]->name, n, names, moved[0]);
+    lab_bars(figure, LAB_UNMASKED, model[1]->name, n, names, moved[1]);
     lab_figure_end(figure,
-                   "Mean over the first %d of %d tokens. Masked keys must stay where they were, and so must those of "
-                   "the first layer without a mask, which are made only of their own token and position. From the "
-                   "second layer on an unmasked key depends on everything, so that every new token may move it.",
+                   "Mean over the first %d of %d tokens. Keys must stay where they were if no token sees past itself, "
+                   "and so must those of the first layer in any case, which are made only of their own token and "
+                   "position. After a layer that looks ahead a key depends on later tokens, so that every new token "
+                   "may move it.",
                    text->T - 1, text->T);
-    lab_check_below(lab, "masked: how far a key moves, any layer", largest_of(n, moved[0]), 1e-4, "of its length");
-    lab_check_below(lab, "unmasked: how far a key of the first layer moves", moved[1][0], 1e-4, "of its length");
-    if (n > 1)
-        check_moves(lab, "unmasked: how far a key of the last layer moves", moved[1][n - 1], 1e-3, "of its length");
+}
+
+static void show_keys(mg_lab *lab, const lab_cache_model *served, const lab_cache_model *refused,
+                      const lab_text_set *text) {
+    const lab_cache_model *const model[2] = {served, refused};
+    int n = served->seen.n_layer, moves = first_to_move(&refused->seen);
+    double *moved[2] = {lab_numbers(lab, n), lab_numbers(lab, n)};
+    for (int i = 0; i < 2; i++) moved_keys(lab, lab_cache_gpt(model[i]), text->ids, text->T, moved[i]);
+    draw_keys(lab, model, text, moved);
+    lab_check_below(lab, lab_format(lab, "%s: how far a key moves, any layer", served->name), largest_of(n, moved[0]),
+                    1e-4, "of its length");
+    const char *still = moves == 1 ? "a key of the first layer" : lab_format(lab, "a key of layers 0 to %d", moves - 1);
+    lab_check_below(lab, lab_format(lab, "%s: how far %s moves", refused->name, still), largest_of(moves, moved[1]),
+                    1e-4, "of its length");
+    if (moves < n)
+        check_moves(lab, lab_format(lab, "%s: how far a key of the last layer moves", refused->name), moved[1][n - 1],
+                    1e-3, "of its length");
+    else if (n > 1)
+        lab_note(lab, "Only the last layer looks ahead, and what it sees enters no key: this model's cache would be "
+                      "right, though the library gives none to a model that looks ahead.");
 }
 
 /* ---- The logits ---- */
 
-/* The largest difference of a logit of the last position, at any length up to T, between the weights without a mask and
- * the same weights with kept keys. */
-static double logit_difference(mg_gpt *gpt, const int *ids, int T) {
-    int V = mg_gpt_get_config(gpt)->vocab_size;
+/* What a cache built by hand computes: each token has seen only those before it. */
+static lab_cache_model kept(const lab_cache_model *refused) {
+    lab_cache_model model = *refused;
+    if (mg_looks_ahead(model.seen.mask)) model.seen.mask = mg_lookahead(0);
+    model.seen.leak_layer = -1;
+    return model;
+}
+
+/* The largest difference of a logit of the last position, at any length up to T, between the weights that look ahead
+ * and the same weights with kept keys. */
+static double logit_difference(const lab_cache_model *refused, const int *ids, int T) {
+    const lab_cache_model with_kept = kept(refused);
+    int V = refused->seen.vocab_size;
     mg_tape *tape = lab_inference_tape();
     double largest = 0;
     for (int n = 1; n <= T; n++) {
         mg_gpt_pass pass = {.last_only = true};
-        mg_gpt_set_mask(gpt, mg_lookahead(MG_LOOKAHEAD_ALL));
-        const mg_real *anew = mg_gpt_forward(gpt, tape, ids, 1, n, &pass)->data;
-        mg_gpt_set_mask(gpt, mg_lookahead(0));
-        const mg_real *kept = mg_gpt_forward(gpt, tape, ids, 1, n, &pass)->data;
-        for (int v = 0; v < V; v++) largest = lab_larger(largest, fabs((double)anew[v] - (double)kept[v]));
+        const mg_real *anew = mg_gpt_forward(lab_cache_gpt(refused), tape, ids, 1, n, &pass)->data;
+        const mg_real *old = mg_gpt_forward(lab_cache_gpt(&with_kept), tape, ids, 1, n, &pass)->data;
+        for (int v = 0; v < V; v++) largest = lab_larger(largest, fabs((double)anew[v] - (double)old[v]));
         mg_tape_reset(tape);
     }
     mg_tape_free(tape);
@@ -126,12 +153,12 @@ static double logit_difference(mg_gpt *gpt, const int *ids, int T) {
 
 /* ---- The texts ---- */
 
-/* ids (samples, n): texts after the start token at temperature 1, with a cache or without, under this lookahead. */
-static mg_status write_texts(const mg_lab *lab, const lab_subject *subject, bool cached, int lookahead, int samples,
-                             int n, int *ids, mg_error *error) {
-    mg_gpt_set_mask(subject->gpt, mg_lookahead(lookahead));
+/* ids (samples, n): texts after the start token at temperature 1, with a cache or without. */
+static mg_status write_texts(const mg_lab *lab, const lab_cache_model *model, bool cached, int samples, int n, int *ids,
+                             mg_error *error) {
+    const lab_subject *subject = model->subject;
     mg_generator *generator;
-    mg_status status = mg_generator_new(&generator, subject->gpt, subject->n_ids, cached, error);
+    mg_status status = mg_generator_new(&generator, lab_cache_gpt(model), subject->n_ids, cached, error);
     if (status) return status;
     int start = subject->tokenizer ? mg_tokenizer_start_id(subject->tokenizer) : 0;
     mg_generator_prompt(generator, &start, 1);
@@ -163,76 +190,86 @@ static const char *words(mg_lab *lab, const lab_subject *subject, const int *ids
     return text;
 }
 
-static void show_texts(mg_lab *lab, const lab_subject *masked, const lab_subject *unmasked, int samples, int n,
+static void show_texts(mg_lab *lab, const lab_cache_model *served, const lab_cache_model *refused, int samples, int n,
                        int *const ids[4]) {
     /* The first sample in which they differ, if there is one. */
     int at = 0;
     for (int i = samples - 1; i >= 0; i--)
         if (memcmp(ids[2] + i * n, ids[3] + i * n, (size_t)n * sizeof(int)) != 0) at = i;
-    lab_texts(lab, "The same random draws, with a cache and without", 4,
-              (const char *const[]){"masked, cached", "masked, uncached", "unmasked, cached", "unmasked, uncached"},
-              (const char *const[]){words(lab, masked, ids[0] + at * n, n), words(lab, masked, ids[1] + at * n, n),
-                                    words(lab, unmasked, ids[2] + at * n, n),
-                                    words(lab, unmasked, ids[3] + at * n, n)});
+    const char *title[4], *text[4];
+    for (int i = 0; i < 4; i++) {
+        const lab_cache_model *model = i < 2 ? served : refused;
+        title[i] = lab_format(lab, "%s, %s", model->name, i % 2 == 0 ? "cached" : "uncached");
+        text[i] = words(lab, model->subject, ids[i] + at * n, n);
+    }
+    lab_texts(lab, "The same random draws, with a cache and without", 4, title, text);
 }
 
-/* `difference`: of the unmasked model's logits. */
-static mg_status compare_texts(mg_lab *lab, lab_subject *masked, const lab_subject *unmasked, double difference,
-                               mg_error *error) {
-    const mg_gpt_config *c = mg_gpt_get_config(masked->gpt);
-    int n = c->block_size - 1 < MOST_T ? c->block_size - 1 : MOST_T;
-    int samples = lab_subject_affords(masked, SAMPLES, n * n) < SAMPLES ? FEW : SAMPLES;
+/* `difference`: of the logits of the model that looks ahead. */
+static void check_texts(mg_lab *lab, const lab_cache_model *served, const lab_cache_model *refused, double difference,
+                        int samples, int n, int *const ids[4]) {
+    int changed = different(samples, n, ids[2], ids[3]);
+    lab_check_zero(lab, lab_format(lab, "%s: texts of %d that the cache changes", served->name, samples),
+                   different(samples, n, ids[0], ids[1]), "");
+    if (first_to_move(&refused->seen) == refused->seen.n_layer)
+        lab_check_zero(lab, lab_format(lab, "%s, whose keys do not move: texts that the cache changes", refused->name),
+                       changed, "");
+    else if (lab_asked(lab)->checkpoint && changed == 0)
+        lab_note(lab, "The cache changed none of %d texts: its logits differ by at most %.2g.", samples, difference);
+    else
+        lab_check_at_least(lab, lab_format(lab, "%s: texts of %d that the cache changes", refused->name, samples),
+                           changed, 1, "");
+}
+
+static mg_status compare_texts(mg_lab *lab, const lab_cache_model *served, const lab_cache_model *refused,
+                               double difference, mg_error *error) {
+    const lab_cache_model with_kept = kept(refused);
+    int n = served->seen.block_size - 1 < MOST_T ? served->seen.block_size - 1 : MOST_T;
+    int samples = lab_subject_affords(served->subject, SAMPLES, n * n) < SAMPLES ? FEW : SAMPLES;
     int *ids[4];
     mg_status status = MG_OK;
     for (int i = 0; i < 4 && !status; i++) {
-        const lab_subject *subject = i < 2 ? masked : unmasked;
         bool cached = i % 2 == 0 && !lab_broken("cache.nocache");
-        int lookahead = i == 3 || (i == 2 && !cached) ? MG_LOOKAHEAD_ALL : 0;
+        const lab_cache_model *model = i < 2 ? served : cached ? &with_kept : refused;
         ids[i] = mg_arena_alloc(lab->arena, (size_t)samples * (size_t)n, sizeof(int), "texts");
-        status = write_texts(lab, subject, cached, lookahead, samples, n, ids[i], error);
+        status = write_texts(lab, model, cached, samples, n, ids[i], error);
     }
     if (status) return status;
-    show_texts(lab, masked, unmasked, samples, n, ids);
-    lab_check_zero(lab, lab_format(lab, "masked: texts of %d that the cache changes", samples),
-                   different(samples, n, ids[0], ids[1]), "");
-    const char *name = lab_format(lab, "unmasked: texts of %d that the cache changes", samples);
-    int changed = different(samples, n, ids[2], ids[3]);
-    if (c->n_layer == 1)
-        lab_check_zero(lab, "unmasked, with one layer, whose keys do not move: texts that the cache changes", changed,
-                       "");
-    else if (lab_asked(lab)->checkpoint && changed == 0)
-        lab_note(lab, "The cache changed none of %d texts: without the mask its logits differ by at most %.2g.",
-                 samples, difference);
-    else
-        lab_check_at_least(lab, name, changed, 1, "");
+    show_texts(lab, served, refused, samples, n, ids);
+    check_texts(lab, served, refused, difference, samples, n, ids);
     return MG_OK;
 }
 
 /* ---- The refusal ---- */
 
-static void show_refusal(mg_lab *lab, const lab_subject *unmasked) {
-    mg_gpt_set_mask(unmasked->gpt, mg_lookahead(MG_LOOKAHEAD_ALL));
+static void show_refusal(mg_lab *lab, const lab_cache_model *refused) {
     mg_kv_cache *cache;
     mg_error refusal = {0};
-    mg_status status = mg_kv_cache_new(&cache, mg_gpt_get_config(unmasked->gpt), &refusal);
-    lab_check_same_text(lab, "asking for a cache without the mask gives the error", mg_status_name(status),
-                        mg_status_name(MG_ERR_STATE));
+    mg_status status = mg_kv_cache_new(&cache, mg_gpt_get_config(lab_cache_gpt(refused)), &refusal);
+    const char *name = strcmp(refused->name, "unmasked") == 0
+                           ? "asking for a cache without the mask gives the error"
+                           : lab_format(lab, "asking for a cache with the mask %s gives the error", refused->name);
+    lab_check_same_text(lab, name, mg_status_name(status), mg_status_name(MG_ERR_STATE));
     mg_kv_cache_free(cache);
-    lab_note(lab, "What the library says when a cache is asked for an unmasked model: \"%s\".", refusal.message);
+    lab_note(lab, "What the library says when a cache is asked for this model, %s: \"%s\".", refused->name,
+             refusal.message);
 }
 
-mg_status lab_cache_unmasked(mg_lab *lab, lab_subject *masked, lab_subject *unmasked, mg_error *error) {
+mg_status lab_cache_unmasked(mg_lab *lab, const lab_cache_model *served, const lab_cache_model *refused,
+                             mg_error *error) {
     lab_text_set text;
-    mg_gpt_set_mask(masked->gpt, mg_lookahead(0));
-    mg_status status = lab_subject_texts(lab, masked, 1, MOST_T, &text, error);
+    lab_cache_gpt(served);
+    mg_status status = lab_subject_texts(lab, served->subject, 1, MOST_T, &text, error);
     if (status) return status;
-    show_refusal(lab, unmasked);
-    show_keys(lab, masked, unmasked, &text);
+    show_refusal(lab, refused);
+    show_keys(lab, served, refused, &text);
     lab_note(lab,
-             "An unmasked model's cache is built by hand: token by token, a key that is never computed again has seen "
-             "only the tokens up to its own, which is what the same weights compute under the causal mask.");
-    double difference = logit_difference(unmasked->gpt, text.ids, text.T);
-    if (mg_gpt_get_config(unmasked->gpt)->n_layer > 1)
-        check_moves(lab, "unmasked: cached and uncached logits, largest difference", difference, 1e-4, "");
-    return compare_texts(lab, masked, unmasked, difference, error);
+             "The cache of a model that looks ahead is built by hand: token by token, a key that is never computed "
+             "again has seen only the tokens up to its own, which is what the same weights compute under the causal "
+             "mask.");
+    double difference = logit_difference(refused, text.ids, text.T);
+    if (first_to_move(&refused->seen) < refused->seen.n_layer)
+        check_moves(lab, lab_format(lab, "%s: cached and uncached logits, largest difference", refused->name),
+                    difference, 1e-4, "");
+    return compare_texts(lab, served, refused, difference, error);
 }
