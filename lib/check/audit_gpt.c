@@ -1,6 +1,7 @@
 /* Our GPT as an audit sees it: through the same callbacks as any other model. */
 #include "audit.h"
 #include "kv_cache.h"
+#include "operation.h"
 
 #include <string.h>
 
@@ -17,12 +18,25 @@ static void copy_columns(const mg_tensor *logits, int n_columns, const int *colu
             to[r * n_columns + k] = (double)logits->data[r * V + (columns ? columns[k] : k)];
 }
 
+/* The same ids with each segment as a document: its last token is the one that ends a document, and no other is. */
+static const int *pack(mg_audit_gpt *s, const mg_audit_batch *batch) {
+    const mg_gpt_config *config = mg_gpt_get_config(s->gpt);
+    int n = batch->rows * batch->length, end = config->document_end, other = (end + 1) % config->vocab_size;
+    int *ids = mg_tape_alloc(s->tape, (size_t)n, sizeof *ids, "packed documents");
+    for (int i = 0; i < n; i++) {
+        bool is_last = (i + 1) % batch->length == 0 || batch->segments[i] != batch->segments[i + 1];
+        ids[i] = is_last ? end : batch->ids[i] == end ? other : batch->ids[i];
+    }
+    return ids;
+}
+
 static mg_status logits(void *user, const mg_audit_batch *batch, double *to, mg_error *error) {
     (void)error;
     mg_audit_gpt *s = user;
     mg_tape_reset(s->tape);
+    const int *ids = batch->segments ? pack(s, batch) : batch->ids;
     mg_gpt_pass pass = {.training = batch->train, .dropout_seed = batch->seed};
-    copy_columns(mg_gpt_forward(s->gpt, s->tape, batch->ids, batch->rows, batch->length, &pass), batch->n_columns,
+    copy_columns(mg_gpt_forward(s->gpt, s->tape, ids, batch->rows, batch->length, &pass), batch->n_columns,
                  batch->columns, to);
     return MG_OK;
 }
@@ -67,6 +81,7 @@ mg_status mg_audit_gpt_new(mg_audit_gpt **subject, mg_audit_model *model, mg_gpt
                               .dtype = sizeof(mg_real) == sizeof(double) ? MG_AUDIT_F64 : MG_AUDIT_F32,
                               .logits = logits,
                               .can_train = config->dropout > 0,
+                              .can_segment = config->documents,
                               .step = s->cache ? step : NULL,
                               .loss = loss};
     return MG_OK;
