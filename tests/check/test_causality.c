@@ -347,7 +347,7 @@ static void textbook_forward(void *user, ptrdiff_t position, mg_change change, m
     mg_real input[LONG][WIDTH];
     memcpy(input, m->input, sizeof input);
     for (int k = 0; k < WIDTH && change != MG_CHANGE_NOTHING; k++)
-        input[position][k] = change == MG_CHANGE_POISON ? (mg_real)NAN : input[position][k] + (mg_real)(0.3 * change);
+        input[position][k] = change == MG_CHANGE_POISON ? (mg_real)NAN : input[position][k] + (mg_real)(0.3 * (int)change);
     attend(m, (const mg_real(*)[WIDTH])input);
     memcpy(stage[0], m->out->data, sizeof input);
 }
