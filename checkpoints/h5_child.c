@@ -51,6 +51,7 @@ bool mg_file_guard(void) {
 /* ---- The child ---- */
 
 enum { OUT = 1, FILE_DESCRIPTOR = 3 };
+enum { NO_DESCRIPTOR = 3 }; /* exit status */
 
 static MG_NORETURN void give_up(mg_failure kind, const char *message, void *user) {
     (void)kind;
@@ -59,14 +60,16 @@ static MG_NORETURN void give_up(mg_failure kind, const char *message, void *user
     _exit(EXIT_FAILURE); /* nothing of the parent is flushed or cleaned up twice */
 }
 
-/* The socket is 1, the file is 3; what the C library prints about a corrupted heap is discarded. */
+/* The socket becomes 1 and the file 3, whatever they were, with no descriptor more than the parent had. What the C library
+ * prints about a corrupted heap is discarded. */
 static void keep_descriptors(int socket, int file) {
+    if (socket == FILE_DESCRIPTOR) socket = dup(socket);
+    if (socket < 0 || dup2(file, FILE_DESCRIPTOR) < 0 || dup2(socket, OUT) < 0) _exit(NO_DESCRIPTOR);
+    if (socket > FILE_DESCRIPTOR) close(socket);
+    if (file > FILE_DESCRIPTOR) close(file);
     int null = open("/dev/null", O_RDWR | O_NOCTTY);
-    int high_socket = fcntl(socket, F_DUPFD, 10), high_file = fcntl(file, F_DUPFD, 10);
     dup2(null, STDIN_FILENO);
     dup2(null, STDERR_FILENO);
-    dup2(high_socket, OUT);
-    dup2(high_file, FILE_DESCRIPTOR);
 }
 
 /* A fault ends the child; Ctrl-C, or a signal meant for the parent, does not: the child ends with its parent. */
@@ -189,6 +192,8 @@ static mg_status bury(const mg_h5 *h5, const char *object) {
                      h5->path, at);
     else if (signal)
         mg_h5_error(&mine, "is damaged: HDF5 crashes at %s (%s)", at, strsignal(signal));
+    else if (status != -1 && WEXITSTATUS(status) == NO_DESCRIPTOR)
+        mg_error_set(&child->end, MG_ERR_IO, "'%s' cannot be read: %s", h5->path, strerror(EMFILE));
     else
         mg_h5_error(&mine, "is damaged: HDF5 gives up at %s", at);
     return lost(h5);

@@ -46,6 +46,20 @@ for width in 0 1 5 19 20 23 39 40 41 61 64 73 79 80 400 99999999999999999999 x; 
 done
 ARGP_HELP_FMT=rmargin=9 "$program" train --help >/dev/null || fail "ARGP_HELP_FMT: status $?"
 
+# ---- Descriptors, from too few to enough: what is refused is the system's doing, not the file's ----
+needed=0
+for descriptors in 5 6 7 8 9 10 11 12; do
+    for command in "inspect open" "generate open --max-new-tokens 3" "train ${tiny[*]} --force --out-dir few" "lab mask --quick --out-dir lab"; do
+        status=0
+        # shellcheck disable=SC2086
+        sh -c "ulimit -n $descriptors; exec \"\$@\"" sh "$program" $command >few.out 2>few.err || status=$?
+        [ $status -eq 0 ] || [ $status -eq 1 ] && ! grep -q damaged few.err ||
+            fail "$descriptors descriptors, $command: status $status: $(cat few.err)"
+        [ $status -eq 0 ] || needed=$descriptors
+    done
+done
+[ $needed -ge 4 ] && [ $needed -lt 12 ] || fail "$needed descriptors are too few: these limits test nothing"
+
 # ---- Address space and stack, from too little to enough ----
 if grep -q '^MASKGRAD_SANITIZE:.*=ON' "$(dirname "$program")/CMakeCache.txt"; then
     echo "SKIPPED: the sanitizer takes more address space than these limits leave"
