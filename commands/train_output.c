@@ -7,6 +7,7 @@
 #include "printable.h"
 #include "repetition.h"
 #include "say.h"
+#include "text_printer.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -124,6 +125,23 @@ static void show_evaluation(const mg_run *run, int64_t step, double train_loss, 
     fflush(stdout);
 }
 
+static void show_sampling(const mg_run *run, int64_t step, void *progress) {
+    (void)run;
+    mg_progress_say(progress, step, "sampling");
+}
+
+/* Those of the end are only written: the summary says where. */
+static void show_sample(const mg_run *run, int64_t step, const int *ids, ptrdiff_t n, void *progress) {
+    if (step >= run->options.train.max_iters) return;
+    mg_progress_clear(progress);
+    printf("step %" PRId64 ": sample\n", step);
+    mg_text_printer printer = mg_text_printer_begin(stdout, run->corpus->tokenizer, false);
+    for (ptrdiff_t i = 0; i < n && mg_text_printer_token(ids[i], &printer);) i++;
+    mg_text_printer_end(&printer);
+    printf("---------------\n");
+    fflush(stdout);
+}
+
 mg_run_watch mg_train_watch(mg_progress *progress) {
     return (mg_run_watch){.stop = mg_interrupt_stop(),
                           .warned = show_warning,
@@ -131,6 +149,8 @@ mg_run_watch mg_train_watch(mg_progress *progress) {
                           .alarmed = show_alarm,
                           .evaluating = show_evaluating,
                           .evaluated = show_evaluation,
+                          .sampling = show_sampling,
+                          .sampled = show_sample,
                           .user = progress};
 }
 

@@ -60,6 +60,20 @@ same_run full threads
 train "${tiny[@]}" --eval-interval 7 --log-interval 1 --out-dir evaluated >/dev/null 2>&1
 cmp <(without_seconds full | grep ,train,) <(without_seconds evaluated | grep ,train,) || fail "evaluating changed the run"
 
+# Samples during training change nothing else; a resumed run draws those of its steps.
+train "${tiny[@]}" --sample-interval 25 --out-dir sampled >printed 2>said || fail "--sample-interval"
+cmp <(without_seconds full) <(without_seconds sampled) || fail "sampling changed the run"
+cmp full/checkpoint.h5 sampled/checkpoint.h5 || fail "sampling changed the checkpoint"
+cmp full/samples.txt sampled/samples.txt || fail "other samples at the end"
+[ "$(grep -E '^step [0-9]+: sample$' printed | tr -d '\n')" = 'step 25: samplestep 50: sample' ] || fail "samples at: $(grep sample printed)"
+train "${tiny[@]}" --sample-interval 25 --max-iters 40 --lr-decay-iters 60 --out-dir sampled-part >before 2>said
+train --resume --out-dir sampled-part --max-iters 60 >after 2>said || fail "$(cat said)"
+cmp full/checkpoint.h5 sampled-part/checkpoint.h5 || fail "sampling changed the resumed run"
+cmp <(sed -n '/: sample/,/^---/p' printed) <(cat before after | sed -n '/: sample/,/^---/p') || fail "other samples after resuming"
+train "${tiny[@]}" --sample-interval 25 --max-iters 26 --lr-decay-iters 60 --out-dir sampled-file >printed 2>said
+[ "$(sed -n '/: sample/,/^---/p' printed | wc -l)" = 3 ] || fail "a sample and its two lines, not $(cat printed)"
+status 2 train "${tiny[@]}" --sample-interval -1 --out-dir negative
+
 # ---- All defaults are in the folder ----
 status 0 train --data "$data" --grammar-size 2000 --max-iters 2 --eval-iters 1 --out-dir defaults
 ! grep -q alarm all || fail "an alarm after two steps: $(cat all)"
@@ -210,7 +224,7 @@ rejected() { # EXPRESSION SAYS
 # change nothing, and train says so (cli.data).
 for key in $(python3 -c 'import json; print(*json.load(open("part/run.json"))["settings"])'); do
     case $key in
-    data | merges | encoding | delimiter | special | max_iters | eval_interval | eval_iters | log_interval | save_interval | threads | name | on_alarm) continue ;;
+    data | merges | encoding | delimiter | special | max_iters | eval_interval | eval_iters | log_interval | save_interval | sample_interval | threads | name | on_alarm) continue ;;
     scale | output_projection | positions) value="False" ;;
     lookahead) value="'all'" ;;
     leak) value="'0.1:1'" ;;

@@ -137,6 +137,8 @@ const mg_setting mg_keeping_settings[] = {
     {.name = "log-interval", FREE, LONG_COUNT(log_interval, 1, 1000000000), .help = "Steps between printed lines"},
     {.name = "save-interval", FREE, LONG_COUNT(save_interval, 1, 1000000000),
      .help = "Steps between checkpoints [--eval-interval]"},
+    {.name = "sample-interval", FREE, LONG_COUNT(sample_interval, 0, 1000000000), .added = true,
+     .help = "Steps between samples of what the model writes, printed and kept in samples.txt (0: only at the end)"},
     {0},
 };
 

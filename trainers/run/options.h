@@ -13,16 +13,17 @@ typedef struct mg_run_options {
     mg_train_options train; /* train.seed is the seed of everything, the draw from a grammar included */
     int eval_iters;         /* batches per evaluation */
     int64_t eval_interval, log_interval;
-    int64_t save_interval; /* 0: eval_interval */
-    mg_on_alarm on_alarm;  /* what to do once the model reads its labels: alarm.h */
-    bool log_attention;    /* write attention.csv: run_attention.h. A resumed run continues the file that is there */
-    int threads;           /* 0: one per processor */
-    const char *name;      /* of the run; NULL: made from the data and the mask */
-    const char *out_dir;   /* NULL: runs/<name> */
-    const char *config;    /* a file with flags, or the run.json of another run; NULL: none */
-    const char *init_from; /* "scratch", "resume" or a checkpoint */
-    bool force;            /* replace a run that is already there */
-    bool auto_resume;      /* continue the run that is already there; without one, begin it */
+    int64_t save_interval;   /* 0: eval_interval */
+    mg_on_alarm on_alarm;    /* what to do once the model reads its labels: alarm.h */
+    int64_t sample_interval; /* 0: samples only at the end */
+    bool log_attention;      /* write attention.csv: run_attention.h. A resumed run continues the file that is there */
+    int threads;             /* 0: one per processor */
+    const char *name;        /* of the run; NULL: made from the data and the mask */
+    const char *out_dir;     /* NULL: runs/<name> */
+    const char *config;      /* a file with flags, or the run.json of another run; NULL: none */
+    const char *init_from;   /* "scratch", "resume" or a checkpoint */
+    bool force;              /* replace a run that is already there */
+    bool auto_resume;        /* continue the run that is already there; without one, begin it */
 } mg_run_options;
 
 mg_run_options mg_run_defaults(void);

@@ -108,6 +108,18 @@ static mg_status evaluate(mg_run *run, int64_t step, mg_error *error) {
     return log_evaluation(run, step, validation_loss, error);
 }
 
+/* The samples of the end are drawn by mg_run_finish. */
+static mg_status sample(mg_run *run, int64_t step, mg_error *error) {
+    mg_grammar_score score;
+    if (run->watch.sampling) run->watch.sampling(run, step, run->watch.user);
+    return name_the_step(step, mg_run_write_samples(run, &score, error), error);
+}
+
+/* Whether something that is done every `interval` steps is due; 0: never. */
+static bool is_due(const mg_run *run, int64_t step, int64_t interval) {
+    return interval > 0 && step > run->first_step && step % interval == 0;
+}
+
 /* The log first: a checkpoint is never beside a log without its steps. */
 static mg_status save(mg_run *run, int64_t step, mg_error *error) {
     if (run->saved_step == step) return MG_OK;
@@ -127,7 +139,9 @@ static mg_status between_steps(mg_run *run, int64_t step, bool *stop, mg_error *
         *stop = true;
         status = MG_OK;
     }
-    bool due = step > run->first_step && step % run->options.save_interval == 0;
+    if (status == MG_OK && !*stop && !end && is_due(run, step, run->options.sample_interval))
+        status = sample(run, step, error);
+    bool due = is_due(run, step, run->options.save_interval);
     if (status == MG_OK && (end || *stop || due)) status = save(run, step, error);
     return status;
 }

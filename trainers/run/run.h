@@ -18,6 +18,8 @@ typedef struct mg_run_watch {
     void (*alarmed)(const mg_run *run, const mg_alarm_reading *reading, void *user); /* it reads its labels */
     void (*evaluating)(const mg_run *run, int64_t step, void *user);                 /* before an evaluation */
     void (*evaluated)(const mg_run *run, int64_t step, double train_loss, double validation_loss, void *user);
+    void (*sampling)(const mg_run *run, int64_t step, void *user); /* before samples are drawn */
+    void (*sampled)(const mg_run *run, int64_t step, const int *ids, ptrdiff_t n, void *user); /* the first of them */
     void *user;
 } mg_run_watch;
 
@@ -50,6 +52,8 @@ typedef struct mg_run_results {
 /* Measure, and write position.csv and samples.txt. MG_ERR_STOPPED if watch.stop asked for it: then nothing of these is
  * written. Free the results with mg_evaluation_free(&results->evaluation). */
 mg_status mg_run_finish(mg_run *run, mg_run_results *results, mg_error *error);
+/* Draw the run's samples and write samples.txt; the watch hears of the first. */
+mg_status mg_run_write_samples(mg_run *run, mg_grammar_score *score, mg_error *error);
 void mg_run_free(mg_run *run);
 
 #endif

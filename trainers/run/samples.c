@@ -46,6 +46,7 @@ static mg_status write_all(FILE *out, mg_generator *generator, const mg_corpus *
         ptrdiff_t some = n_samples - done < AT_ONCE ? n_samples - done : AT_ONCE;
         status = mg_generate_samples_ids(generator, &options->sampler, options->seed, (uint32_t)done, some, n, ids,
                                          error);
+        if (status == MG_OK && done == 0 && options->show) options->show(ids, n, options->user);
         for (ptrdiff_t i = 0; i < some && status == MG_OK; i++)
             status = write_sample_and_judge(out, corpus, ids + i * n, n, score, error);
     }

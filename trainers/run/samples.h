@@ -11,6 +11,8 @@ typedef struct mg_samples_options {
     ptrdiff_t n_tokens; /* each */
     mg_sampler sampler;
     uint64_t seed;
+    void (*show)(const int *ids, ptrdiff_t n, void *user); /* called with the first sample; or NULL */
+    void *user;
 } mg_samples_options;
 
 /* Write them to `path`, one after the other with a line of hyphens between them, from an empty prompt
