@@ -1,4 +1,5 @@
 #include "audit_report.h"
+#include "color.h"
 #include "columns.h"
 #include "lab_private.h"
 #include "printable.h"
@@ -45,9 +46,16 @@ static const char *loud_name(mg_audit_verdict verdict) {
     return verdict == MG_AUDIT_FAIL ? "FAIL" : mg_audit_verdict_name(verdict);
 }
 
+static const char *color_of(mg_audit_verdict verdict) {
+    if (verdict == MG_AUDIT_PASS) return MG_COLOR_PASS;
+    if (verdict == MG_AUDIT_FAIL) return MG_COLOR_FAIL;
+    return verdict == MG_AUDIT_INCONCLUSIVE ? MG_COLOR_UNDECIDED : "";
+}
+
 void audit_report_print(FILE *out, const audit_about *about, const mg_audit *audit) {
     static const char indent[] = "                          ";
     int columns = mg_columns(out);
+    bool color = mg_terminal_color(out);
     char text[1400];
     fprintf(out, "\nmaskgrad audit: %s\n%s\n\n", mg_shown(about->subject).text, title);
     snprintf(text, sizeof text, "vocabulary %d, context %d, %s; %s of %s, %ld calls of the model, %.1f s", about->vocab,
@@ -58,7 +66,8 @@ void audit_report_print(FILE *out, const audit_about *about, const mg_audit *aud
     for (mg_audit_probe p = 0; p < MG_AUDIT_N_PROBES; p++) {
         const mg_audit_finding *f = &audit->finding[p];
         char first[64];
-        snprintf(first, sizeof first, "  %-10s%-14s", mg_audit_probe_name(p), loud_name(f->verdict));
+        snprintf(first, sizeof first, "  %-10s%s%-14s%s", mg_audit_probe_name(p), color ? color_of(f->verdict) : "",
+                 loud_name(f->verdict), color ? MG_COLOR_OFF : "");
         mg_print_wrapped(out, columns, first, indent, f->evidence);
         if (!f->look[0]) continue;
         snprintf(text, sizeof text, "Look at: %s", f->look);

@@ -9,12 +9,16 @@
 
 enum { LEAST = 20 };
 
+/* main.c's stdout has none of its own. */
+static int descriptor_of(FILE *file) {
+    return file == stderr ? STDERR_FILENO : STDOUT_FILENO;
+}
+
 int mg_columns(FILE *file) {
     const char *given = getenv("COLUMNS");
     struct winsize size;
     long columns = given ? strtol(given, NULL, 10) : 0;
-    if (columns < 1 && ioctl(file == stderr ? STDERR_FILENO : STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
-        columns = size.ws_col;
+    if (columns < 1 && ioctl(descriptor_of(file), TIOCGWINSZ, &size) == 0) columns = size.ws_col;
     if (columns < 1 || columns > LAB_COLUMNS) return LAB_COLUMNS;
     return columns < LEAST ? LEAST : (int)columns;
 }
@@ -28,7 +32,8 @@ bool mg_terminal_utf8(void) {
     return utf8;
 }
 
-bool mg_terminal_color(void) {
+bool mg_terminal_color(FILE *file) {
     const char *none = getenv("NO_COLOR"), *term = getenv("TERM");
-    return isatty(STDOUT_FILENO) && !(none && *none) && term && strcmp(term, "dumb") != 0;
+    return (file == stdout || file == stderr) && isatty(descriptor_of(file)) && !(none && *none) && term &&
+           strcmp(term, "dumb") != 0;
 }

@@ -1,4 +1,5 @@
 #include "say.h"
+#include "color.h"
 #include "columns.h"
 #include "wrap.h"
 
@@ -15,7 +16,8 @@ void mg_vsay(const char *command, const char *format, va_list arguments) {
     mg_error sentence;
     char first[64];
     mg_error_vset(&sentence, MG_OK, format, arguments);
-    snprintf(first, sizeof first, "maskgrad %s: ", command);
+    bool color = mg_terminal_color(stderr);
+    snprintf(first, sizeof first, "%smaskgrad %s:%s ", color ? MG_COLOR_BOLD : "", command, color ? MG_COLOR_OFF : "");
     mg_print_record(stderr, first, "    ", sentence.message);
 }
 

@@ -1,4 +1,6 @@
+#include "clock.h"
 #include "lab_private.h"
+#include "time_left.h"
 #include "utf8.h"
 
 #include <stdlib.h>
@@ -141,10 +143,11 @@ void lab_progress(mg_lab *lab, const char *what, long done, long total, const ch
     lab_must_have_begun(lab, "progress");
     bool live = lab->settings.terminal.live;
     long tenth = total > 0 ? 10 * done / total : 10;
-    bool told = lab->progress_what && strcmp(lab->progress_what, what) == 0 && tenth == lab->progress_tenth;
-    if (told && !live) return;
-    lab->progress_what = what;
-    lab->progress_tenth = tenth;
+    struct lab_part *part = &lab->part;
+    bool goes_on = part->what && strcmp(part->what, what) == 0 && done >= part->first;
+    if (goes_on && tenth == part->tenth && !live) return;
+    if (!goes_on) *part = (struct lab_part){.what = what, .first = done, .begun = mg_seconds()};
+    part->tenth = tenth;
 
     char detail[128];
     va_list arguments;
@@ -158,7 +161,10 @@ void lab_progress(mg_lab *lab, const char *what, long done, long total, const ch
         fprintf(stderr, "%.*s\n", (int)mg_utf8_fitting(line, columns), line);
         return;
     }
-    const char *line = lab_format(lab, "%s %ld/%ld  %s", what, done, total, detail);
+    char left[64];
+    lab_time_left_words(lab_seconds_left(mg_seconds() - part->begun, done - part->first, total - part->first), left,
+                        sizeof left);
+    const char *line = lab_format(lab, "%s %ld/%ld%s%s  %s", what, done, total, left[0] ? ", " : "", left, detail);
     fprintf(stderr, "\r\033[K%.*s", (int)mg_utf8_fitting(line, columns), line);
     if (done >= total) fputs("\r\033[K", stderr);
     fflush(stderr);

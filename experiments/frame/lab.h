@@ -85,8 +85,8 @@ void lab_setting(mg_lab *lab, const char *name, const char *format, ...) MG_PRIN
 void lab_note(mg_lab *lab, const char *format, ...) MG_PRINTF(2, 3);
 void lab_exercise(mg_lab *lab, const char *format, ...) MG_PRINTF(2, 3);
 void lab_source(mg_lab *lab, const char *format, ...) MG_PRINTF(2, 3);
-/* How far a long piece of work is: a live line on a terminal, a plain line every tenth elsewhere, on stderr. `format`
- * may be "". */
+/* How far a part of the work is: a live line on a terminal, with the time that is left of it, a plain line every tenth
+ * elsewhere, on stderr. `format` may be "". */
 void lab_progress(mg_lab *lab, const char *what, long done, long total, const char *format, ...) MG_PRINTF(5, 6);
 
 /* ---- Checks ----

@@ -102,11 +102,14 @@ struct mg_lab {
     lab_settings settings;
     const char *command; /* what to type to repeat it */
     lab_list hypotheses, questions, did, settings_used, exercises, sources, checks, blocks;
-    bool begun;    /* its hypotheses were printed, and guesses asked for */
-    bool stopped;  /* the user interrupted it: what follows was not measured */
-    bool pictures; /* gnuplot drew them */
-    long progress_tenth;
-    const char *progress_what;
+    bool begun;       /* its hypotheses were printed, and guesses asked for */
+    bool stopped;     /* the user interrupted it: what follows was not measured */
+    bool pictures;    /* gnuplot drew them */
+    struct lab_part { /* of the work, whose progress is shown */
+        const char *what;
+        long first, tenth; /* done when it was first told; the tenth that was told last */
+        double begun;      /* when that was: mg_seconds */
+    } part;
 };
 
 mg_lab *lab_new(const lab_row *row, mg_error *error);

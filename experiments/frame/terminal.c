@@ -1,4 +1,5 @@
 /* A lab on the terminal: 80 columns or fewer, and beyond ASCII only where the locale's character set is UTF-8. */
+#include "color.h"
 #include "lab_private.h"
 #include "printable.h"
 #include "utf8.h"
@@ -63,9 +64,9 @@ void lab_print_wrapped(mg_lab *lab, const char *first_indent, const char *indent
 
 void lab_print_heading(mg_lab *lab, const char *text) {
     bool color = lab->settings.terminal.color;
-    printf("\n%s", color ? "\033[1m" : "");
+    printf("\n%s", color ? MG_COLOR_BOLD : "");
     lab_print_wrapped(lab, "", "", lab_shown_line(lab, text));
-    if (color) fputs("\033[0m", stdout);
+    if (color) fputs(MG_COLOR_OFF, stdout);
 }
 
 const char *lab_padded(mg_lab *lab, const char *text, int width, bool right) {
@@ -113,15 +114,15 @@ static void print_answers(mg_lab *lab) {
 static void print_checks(mg_lab *lab) {
     static const struct {
         const char *word, *color, *expected;
-    } marks[LAB_N_VERDICTS] = {[LAB_PASS] = {"pass", "\033[32m", "          expected "},
-                               [LAB_FAIL] = {"FAIL", "\033[1;31m", "          expected "},
-                               [LAB_UNDECIDED] = {"?   ", "\033[33m", "          undecided: "}};
+    } marks[LAB_N_VERDICTS] = {[LAB_PASS] = {"pass", MG_COLOR_PASS, "          expected "},
+                               [LAB_FAIL] = {"FAIL", MG_COLOR_FAIL, "          expected "},
+                               [LAB_UNDECIDED] = {"?   ", MG_COLOR_UNDECIDED, "          undecided: "}};
     lab_print_heading(lab, "Checks");
     for (int i = 0; i < lab->checks.n; i++) {
         const lab_check *c = lab->checks.item[i];
         bool color = lab->settings.terminal.color;
         const char *verdict = lab_format(lab, "  %s%s%s  ", color ? marks[c->verdict].color : "",
-                                         marks[c->verdict].word, color ? "\033[0m" : "");
+                                         marks[c->verdict].word, color ? MG_COLOR_OFF : "");
         lab_print_wrapped(lab, verdict, "        ", c->name);
         lab_print_wrapped(lab, marks[c->verdict].expected, "                   ", c->expected);
         lab_print_wrapped(lab, "          observed ", "                   ", c->observed);

@@ -58,4 +58,27 @@ if command -v script >/dev/null; then
     [ "$(wc -l <other)" -ge 3 ] && [ "$(widest other)" -le 60 ] || fail "an error on a terminal is not wrapped: $(cat other)"
     [ "$(tr -s ' \n' ' ' <err)" = "$(tr -s ' \n' ' ' <other)" ] || fail "an error on a terminal reads otherwise: $(cat other)"
 fi
+
+# Colors: only on a terminal that has them, and never in a file.
+escape=$(printf '\033')
+printed() { # COMMAND...: what a terminal gets
+    TERM=${term-xterm} script -qec "$*" /dev/null </dev/null | tr -d '\r'
+}
+if command -v script >/dev/null; then
+    audit="'$program' audit a-run-with-a-long-name-none"
+    printed "'$program' lab mask --quick --out-dir colored" | grep -qF "$escape[32mpass$escape[0m" || fail "pass is not green"
+    printed "$audit" | grep -qF "$escape[1;31mFAIL" || fail "a failing probe is not red: $(printed "$audit")"
+    printed "'$program' train --data nowhere" | grep -qF "$escape[1mmaskgrad train:$escape[0m" || fail "an error is not bold"
+    printed "'$program' train --data nowhere 2>err | cat" >/dev/null
+    for quiet in "NO_COLOR=1 $audit" "TERM=dumb $audit" "$audit | cat" "NO_COLOR=1 '$program' train --data nowhere"; do
+        printed "$quiet" | grep -q "$escape\[[0-9;]*m" && fail "colors all the same: $quiet"
+    done
+    NO_COLOR='' printed "$audit" | grep -qF "$escape[1;31m" || fail "an empty NO_COLOR is set"
+    grep -qrI "$escape\[[0-9;]*m" colored err && fail "colors in a file"
+    # How long it takes is said on a terminal, once it is known, and of the part that is under way.
+    printed "'$program' lab leak --max-iters 3000 --n-layer 1 --n-embd 32 --out-dir timed & sleep 6; kill -INT \$!; wait" \
+        | tr '\033' '\n' >out
+    grep -qE 'training [0-9]+/3000, about [0-9]+ (s|min) left  loss' out || fail "no time left: $(tail -n 5 out)"
+    sed -n '/training/{p;q}' out | grep -q left && fail "the time left is said before it is known"
+fi
 exit $((failures > 0))
