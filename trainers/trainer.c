@@ -1,5 +1,6 @@
 #include "trainer.h"
 #include "clock.h"
+#include "sum_tree.h"
 #include "train_settings.h"
 
 #include <math.h>
@@ -16,6 +17,8 @@ struct mg_trainer {
     int *ids, *targets; /* of a whole step: (grad_accum, batch_size, block_size) */
     mg_alarm *alarm;    /* or NULL */
     mg_real *row_loss;  /* of the same windows, for the alarm; or NULL */
+    double *micro_loss; /* (grad_accum) */
+    mg_sum_tree sum;    /* of the micro-batches' gradients */
     int64_t tokens;
     double best_loss;
 };
@@ -24,7 +27,7 @@ struct mg_trainer {
 
 /* Bytes that training takes, by purpose. */
 typedef struct memory_needs {
-    double model;   /* each parameter with its gradient and AdamW's two moments */
+    double model;   /* each parameter with its gradients and AdamW's two moments */
     double windows; /* ids and targets of a whole step */
     double pass;    /* what a micro-batch leaves on the tape */
 } memory_needs;
@@ -35,7 +38,7 @@ static memory_needs needs_of(const mg_train_options *o) {
     const mg_gpt_config *c = &o->model;
     double L = c->n_layer, C = c->n_embd, V = c->vocab_size, T = c->block_size, real = sizeof(mg_real);
     return (memory_needs){
-        .model = 4 * real * (12 * L * C * C + (V + T) * C),
+        .model = (4 + mg_sum_most_blocks(0, o->grad_accum)) * real * (12 * L * C * C + (V + T) * C),
         .windows = 2 * sizeof(int) * T * o->batch_size * o->grad_accum,
         .pass = real * T * o->batch_size * (16 * L * C + 2 * V),
     };
@@ -70,7 +73,20 @@ static mg_status make_batch(mg_trainer *trainer, mg_error *error) {
     size_t n = (size_t)o->batch_size * (size_t)o->grad_accum * (size_t)o->model.block_size;
     trainer->ids = mg_alloc(n, sizeof(int), "the ids of a step", error);
     trainer->targets = mg_alloc(n, sizeof(int), "the targets of a step", error);
-    return trainer->ids && trainer->targets ? MG_OK : MG_ERR_MEMORY;
+    trainer->micro_loss = mg_alloc((size_t)o->grad_accum, sizeof(double), "the losses of a step", error);
+    return trainer->ids && trainer->targets && trainer->micro_loss ? MG_OK : MG_ERR_MEMORY;
+}
+
+/* The blocks of the gradients' sum, besides that of the parameters: none for a single micro-batch. */
+static mg_status make_sum(mg_trainer *trainer, mg_error *error) {
+    mg_sum_tree *sum = &trainer->sum;
+    int n_blocks = mg_sum_most_blocks(0, trainer->options.grad_accum);
+    for (sum->size = mg_gpt_params(trainer->gpt)->size; sum->n_zeros < n_blocks; sum->n_zeros++) {
+        mg_real *block = mg_alloc_zero((size_t)sum->size, sizeof(mg_real), "the micro-batches' gradients", error);
+        if (!block) return MG_ERR_MEMORY;
+        sum->zeros[sum->n_zeros] = block;
+    }
+    return MG_OK;
 }
 
 static mg_status build(mg_trainer *trainer, mg_error *error) {
@@ -89,6 +105,7 @@ static mg_status build(mg_trainer *trainer, mg_error *error) {
     if (status == MG_OK) status = check_memory(o, error);
     if (status == MG_OK) status = make_batch(trainer, error);
     if (status == MG_OK) status = mg_gpt_new(&trainer->gpt, &o->model, o->seed, error);
+    if (status == MG_OK) status = make_sum(trainer, error);
     if (status != MG_OK) return status;
     mg_tape_new(&trainer->tape, error);
     if (!trainer->tape) return MG_ERR_MEMORY;
@@ -121,6 +138,9 @@ void mg_trainer_free(mg_trainer *trainer) {
     mg_free(trainer->ids);
     mg_free(trainer->targets);
     mg_free(trainer->row_loss);
+    mg_free(trainer->micro_loss);
+    for (int i = 0; i < trainer->sum.n_zeros; i++) mg_free(trainer->sum.zeros[i]);
+    for (int i = 0; i < trainer->sum.n; i++) mg_free(trainer->sum.node[i].block); /* of a step that failed */
     mg_alarm_free(trainer->alarm);
     mg_free(trainer);
 }
@@ -154,26 +174,38 @@ static void draw_windows(mg_trainer *trainer) {
                     trainer->ids, trainer->targets);
 }
 
-/* Forward and backward over the micro-batches. Each adds the gradient of its own mean; all are of one size, so the
- * mean over everything is their sum divided by how many they are, which the update's grad_scale does. */
-static double accumulate(mg_trainer *trainer) {
+/* Forward and backward over one micro-batch: the gradient of its own mean. */
+static void differentiate(mg_trainer *trainer, int micro) {
     const mg_train_options *o = &trainer->options;
-    ptrdiff_t B = o->batch_size, T = o->model.block_size;
-    double loss = 0;
-    for (int micro = 0; micro < o->grad_accum; micro++) {
-        mg_gpt_pass pass = {
-            .dropout_seed = o->seed,
-            .dropout_step = (uint32_t)(trainer->adamw->step * o->grad_accum + micro),
-            .training = true,
-        };
-        ptrdiff_t begin = micro * B * T;
-        mg_tensor *mean = mg_gpt_loss(trainer->gpt, trainer->tape, trainer->ids + begin, trainer->targets + begin, B, T,
-                                      &pass, trainer->row_loss ? trainer->row_loss + begin : NULL);
-        loss += (double)mean->data[0];
-        mg_backward(trainer->tape, mean);
-        mg_tape_reset(trainer->tape);
+    ptrdiff_t B = o->batch_size, T = o->model.block_size, begin = micro * B * T;
+    mg_gpt_pass pass = {
+        .dropout_seed = o->seed,
+        .dropout_step = (uint32_t)(trainer->adamw->step * o->grad_accum + micro),
+        .training = true,
+    };
+    mg_tensor *mean = mg_gpt_loss(trainer->gpt, trainer->tape, trainer->ids + begin, trainer->targets + begin, B, T,
+                                  &pass, trainer->row_loss ? trainer->row_loss + begin : NULL);
+    trainer->micro_loss[micro] = (double)mean->data[0];
+    mg_backward(trainer->tape, mean);
+    mg_tape_reset(trainer->tape);
+}
+
+/* All micro-batches; their gradients' sum is in the parameters' block. All are of one size, so the mean over everything
+ * is the sum divided by how many they are, which the update's grad_scale does. */
+static double accumulate(mg_trainer *trainer) {
+    int n = trainer->options.grad_accum;
+    mg_sum_tree *sum = &trainer->sum;
+    mg_params *params = mg_gpt_params(trainer->gpt);
+    for (int micro = 0; micro < n; micro++) {
+        if (micro > 0) { /* what is there is the micro-batch's before: a block of zeros takes its place */
+            mg_sum_tree_add(sum, (mg_sum_node){micro - 1, 1, params->grads});
+            mg_params_exchange_grads(params, sum->zeros[--sum->n_zeros]);
+        }
+        differentiate(trainer, micro);
     }
-    return loss / o->grad_accum;
+    mg_sum_tree_add(sum, (mg_sum_node){n - 1, 1, params->grads});
+    mg_params_exchange_grads(params, mg_sum_tree_finish(sum).block);
+    return mg_sum_doubles(trainer->micro_loss, n) / n;
 }
 
 /* The first parameter that is to blame: with weights or, failing that, gradients that are not finite. */

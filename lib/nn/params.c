@@ -49,11 +49,8 @@ mg_status mg_params_new(mg_params **params, int n, const mg_param_spec *specs, b
         mg_params_free(made);
         return status;
     }
-    for (int i = 0; i < n; i++) {
-        mg_param *p = &made->param[i];
-        p->tensor.data = made->values + p->offset;
-        p->tensor.grad = trainable ? made->grads + p->offset : NULL;
-    }
+    for (int i = 0; i < n; i++) made->param[i].tensor.data = made->values + made->param[i].offset;
+    if (trainable) mg_params_exchange_grads(made, made->grads);
     *params = made;
     return MG_OK;
 }
@@ -64,6 +61,13 @@ void mg_params_free(mg_params *params) {
     mg_free(params->values);
     mg_free(params->grads);
     mg_free(params);
+}
+
+mg_real *mg_params_exchange_grads(mg_params *params, mg_real *grads) {
+    mg_real *before = params->grads;
+    params->grads = grads;
+    for (int i = 0; i < params->n; i++) params->param[i].tensor.grad = grads + params->param[i].offset;
+    return before;
 }
 
 mg_param *mg_params_find(const mg_params *params, const char *name) {

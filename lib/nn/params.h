@@ -37,6 +37,9 @@ MG_API void mg_params_zero_grad(mg_params *params);
 MG_API double mg_params_grad_norm(const mg_params *params);
 
 /* ---- Not installed: between maskgrad's own files ---- */
+/* Take `grads`, a block from mg_alloc of the same size, for the gradients. Returns the block before it, which is now
+ * the caller's. */
+mg_real *mg_params_exchange_grads(mg_params *params, mg_real *grads);
 ptrdiff_t mg_params_count(const mg_params *params); /* how many numbers are learned: without the gaps */
 /* The first parameter with a value that is NaN or infinite; NULL if all are finite. */
 const mg_param *mg_params_find_not_finite(const mg_params *params);
