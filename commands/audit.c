@@ -108,14 +108,16 @@ typedef struct watch {
     bool silent;
 } watch;
 
-/* How long it will take is known from the second call, which is like the first: that one may have loaded something. */
+/* How long it will take is estimated from the second call, which is like the first: that one may have loaded something.
+ */
 static bool show_progress(void *user, mg_audit_probe probe, long calls, long planned) {
     watch *w = user;
     double now = mg_seconds();
     if (!w->silent && calls == 2) {
         mg_progress_clear(&w->progress);
-        fprintf(stderr, "at most %ld calls of the model, under %.0f s\n", planned,
-                ceil((now - w->asked) * 2 * (double)w->audit->planned_tokens / (double)w->audit->asked));
+        double seconds = (now - w->asked) * 2 * (double)w->audit->planned_tokens / (double)w->audit->asked;
+        fprintf(stderr, "at most %ld calls of the model; at this pace about %.0f s, if nothing fails\n", planned,
+                ceil(seconds));
         w->progress = mg_progress_begin(0, planned, 1);
     }
     if (!w->silent && calls > 2 && w->progress.line.live)
@@ -146,13 +148,15 @@ static mg_status run(const subject *s, const audit_options *asked, mg_audit *aud
                                 .skip = broken_probes(),
                                 .progress = show_progress,
                                 .user = &w};
+    mg_audit_model model = s->model;
+    if (lab_broken("audit.training")) model.can_train = false;
     int *ids = NULL;
     size_t n = 0;
     mg_status status = MG_OK;
     if (asked->ids) status = mg_ids_parse(asked->ids, s->model.vocab, &ids, &n, error);
     options.ids = ids;
     options.n_ids = n < 1 << 24 ? (int)n : 1 << 24;
-    if (!status) status = mg_audit_run(audit, &s->model, &options, error);
+    if (!status) status = mg_audit_run(audit, &model, &options, error);
     mg_progress_clear(&w.progress);
     mg_free(ids);
     return status;

@@ -158,9 +158,10 @@ static void choose_columns(audit *a) {
 
 /* ---- Counting calls ---- */
 
-static long calls_with(audit a, bool one_row) {
+static long calls_with(audit a, bool one_row, bool leaks) {
     if (one_row) a.rows = a.sequences = 1;
     a.one_value = one_row;
+    a.leaks = leaks;
     long calls = 0;
     for (mg_audit_probe p = 0; p < MG_AUDIT_N_PROBES; p++) {
         bool measures = p == MG_AUDIT_CONTROL && !is_offered(&a, MG_AUDIT_MASK);
@@ -172,18 +173,17 @@ static long calls_with(audit a, bool one_row) {
 
 /* The most: rows that see each other are only known after the batch probe, and then there is one row per call. */
 static long planned_calls(const audit *a) {
-    long many = calls_with(*a, false), one = calls_with(*a, true);
+    long many = calls_with(*a, false, true), one = calls_with(*a, true, true);
     return many > one ? many : one;
 }
 
-/* The same, in tokens: what a call takes depends on how many it has. */
+/* What a call takes depends on how many tokens it has. An honest model is asked for no more than this. */
 static int64_t planned_tokens(const audit *a) {
     int64_t most = a->T > AUDIT_FAR_TOKENS / 2 ? 2 * (int64_t)a->T : AUDIT_FAR_TOKENS;
     if (a->T == a->full || most < (int64_t)a->rows * a->full) most = (int64_t)a->rows * a->full;
-    int64_t training = is_offered(a, MG_AUDIT_MASK) ? mg_audit_training_calls(a) : 0;
-    int64_t many = (calls_with(*a, false) - training) * most + training * a->full;
-    int64_t one = calls_with(*a, true) * (int64_t)a->T;
-    return many > one ? many : one;
+    long calls = calls_with(*a, false, false);
+    if (!is_offered(a, MG_AUDIT_MASK)) return calls * most;
+    return (calls - mg_audit_training_calls(a)) * most + mg_audit_training_tokens(a);
 }
 
 /* ---- Running ---- */
@@ -296,6 +296,20 @@ void mg_audit_add(audit *a, const char *format, ...) {
 
 void mg_audit_look(audit *a, const char *text) {
     snprintf(mg_audit_probe_finding(a)->look, sizeof mg_audit_probe_finding(a)->look, "%s", text);
+}
+
+void mg_audit_doubt_rounding(audit *a, double change) {
+    if (!mg_audit_is_rounding(a, change)) return;
+    bool f64 = a->model->dtype == MG_AUDIT_F64;
+    mg_audit_probe_finding(a)->verdict = MG_AUDIT_INCONCLUSIVE;
+    mg_audit_add(a, ". It is no larger than rounding, which tells nothing: it may be that, or a leak as small");
+    mg_audit_look(a,
+                  f64 ? "what mixes positions in its rounding: an FFT over time, a scan, a largest score of the whole "
+                        "row, products whose shape the routing decides. Run it in float32 too: rounding grows to "
+                        "1e-7 of the logits, a leak stays as it is. A plain sum in its place moves no bit"
+                      : "what mixes positions in its rounding: an FFT over time, a scan, a largest score of the whole "
+                        "row, products whose shape the routing decides. Run it in float64: rounding shrinks to 1e-16 "
+                        "of the logits, and a leak is as large as before, and fails");
 }
 
 void mg_audit_pair(audit *a, int query, int key, double largest) {

@@ -98,7 +98,7 @@ typedef struct mg_audit_options {
 typedef struct mg_audit_finding {
     mg_audit_verdict verdict;
     char evidence[1024]; /* one or two sentences, with the numbers */
-    char look[320];      /* what to look at in the code; "" if there is nothing */
+    char look[400];      /* what to look at in the code; "" if there is nothing */
     int query, key;      /* the first pair that convicts: a prediction and the token that it must not see, or, for the
                           * shift, that it is scored against; -1: none */
     double largest;      /* the largest change or difference seen that counts against the model */
@@ -112,14 +112,14 @@ typedef struct mg_audit {
     int sequences;          /* how many, the user's included */
     int rows;               /* per call */
     double noise;           /* the largest difference between two equal calls */
-    mg_influence influence; /* of `map` */
+    mg_influence influence; /* of `map`, or where that has no leak, of what was looked at beyond it */
     double *map;            /* (full, full): the largest change of prediction i when only token j changes */
     int tokens;             /* of the vocabulary that the sequences have */
     int values_tried;       /* of the vocab − 1 other tokens that could stand in each place, in one sequence */
     int64_t pairs,
         looked_at;       /* (prediction, later token) in a sequence of `length`, and those of them that were tested */
     long calls, planned; /* of the model; calls is never more than planned */
-    int64_t asked, planned_tokens; /* tokens in those calls, so far and at most */
+    int64_t asked, planned_tokens; /* tokens in those calls: so far, and of a model without a fault at most */
     long refusals;                 /* calls that ended a probe because the model refused */
     bool complete;                 /* whether no error ended it */
 } mg_audit;

@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- Up to `full`: every single token, and every cut ---- */
@@ -53,104 +52,10 @@ static bool see_full(audit *a, const mg_audit_batch *like, const int *ids, const
     return true;
 }
 
-/* ---- Beyond it: a sample of cuts ---- */
-
-/* 1, T−2, T−1, and both sides of each power of 2 from 16 on. */
-static int n_borders(const audit *a) {
-    int borders = 3;
-    for (int64_t p = 16; p < a->T; p *= 2) borders += 2;
-    return borders;
-}
-
-static int n_far_cuts(const audit *a) {
-    int borders = n_borders(a);
-    return a->options.cuts > borders ? a->options.cuts : borders;
-}
-
-static int compare_ints(const void *x, const void *y) {
-    int a = *(const int *)x, b = *(const int *)y;
-    return (a > b) - (a < b);
-}
-
-/* The borders of blocks of 16, 32, 64, …, both ends, and the rest spread evenly; ascending, in 1 … T−1. */
-static int *far_cuts(audit *a, int *count) {
-    int n = n_far_cuts(a), T = a->T, at = 0, *cut = mg_audit_ints(a, n);
-    int ends[] = {1, T - 2, T - 1};
-    for (int i = 0; i < 3; i++) cut[at++] = ends[i];
-    for (int64_t p = 16; p < T; p *= 2) {
-        cut[at++] = (int)p;
-        cut[at++] = (int)(p + 1 < T ? p + 1 : T - 1);
-    }
-    for (int i = 0, spread = n - at; i < spread; i++)
-        cut[at++] = 1 + (int)((int64_t)(T - 2) * (2 * i + 1) / (2 * (int64_t)spread));
-    qsort(cut, (size_t)n, sizeof *cut, compare_ints);
-    int kept = 0;
-    for (int i = 0; i < n; i++)
-        if (kept == 0 || cut[i] != cut[kept - 1]) cut[kept++] = cut[i];
-    *count = kept;
-    return cut;
-}
-
-void mg_audit_control_rows(int length, const int *ids, const int *others, int *rows) {
-    for (int r = 0; r < AUDIT_CONTROLS; r++)
-        for (int t = 0; t < length; t++) rows[(int64_t)r * length + t] = t % AUDIT_CONTROLS == r ? ids[t] : others[t];
-}
-
-static void write_far_rows(const audit *a, int n_cuts, const int *cut, const int *ids, const int *others, int *rows) {
-    int T = a->T;
-    for (int r = 0; r < n_cuts; r++) mg_audit_splice(T, ids, others, cut[r], T, rows + (int64_t)r * T);
-    mg_audit_control_rows(T, ids, others, rows + (int64_t)n_cuts * T);
-}
-
-static void count_looked_at(audit *a, int n_cuts, const int *cut) {
-    int64_t T = a->T, n = a->full, looked_at = 0;
-    for (int64_t i = 0, c = 0; i < T; i++) {
-        while (c < n_cuts && cut[c] <= i) c++;
-        int64_t from_cut = c < n_cuts ? T - cut[c] : 0, first = c < n_cuts ? cut[c] : T;
-        int64_t from_map = i < n ? (first < n ? first : n) - i - 1 : 0;
-        looked_at += from_cut + from_map;
-    }
-    a->result->looked_at = looked_at;
-}
-
-static void see_silence(audit *a, int position, bool moved) {
-    a->n_listening++;
-    if (moved) return;
-    if (a->n_silent++ == 0) a->silent = position;
-}
-
-static int far_batch(const audit *a) {
-    int most = AUDIT_FAR_TOKENS / a->T > 2 ? AUDIT_FAR_TOKENS / a->T : 2;
-    return a->rows < most ? a->rows : most;
-}
-
-static bool see_far(audit *a, const int *ids, const int *others, audit_leak *seen) {
-    int T = a->T, n_cuts, *cut = far_cuts(a, &n_cuts), n = n_cuts + AUDIT_CONTROLS, kept = a->rows;
-    int *rows = mg_audit_ints(a, (int64_t)n * T);
-    double *moved = mg_audit_doubles(a, (int64_t)n * T);
-    mg_audit_batch like = mg_audit_probe_batch(a, 1, T, NULL);
-    write_far_rows(a, n_cuts, cut, ids, others, rows);
-    a->rows = far_batch(a);
-    bool done = mg_audit_moves(a, &like, ids, n, rows, moved);
-    if (!done) return false;
-    for (int r = 0; r < n_cuts; r++)
-        mg_audit_see_cut(seen, T, cut[r], ids, rows + (int64_t)r * T, moved + (int64_t)r * T);
-    for (int t = a->full; t < T; t++) see_silence(a, t, moved[(int64_t)(n_cuts + t % AUDIT_CONTROLS) * T + t] > 0);
-    count_looked_at(a, n_cuts, cut);
-    if (seen->query >= 0 && a->leak_query < 0) {
-        /* The nearest token may come before the cut, which was one of a few. */
-        audit_leak nearest = {.query = seen->query, .cut = seen->query + 1, .ids = seen->ids, .row = (int *)others};
-        a->leak_query = seen->query;
-        done = mg_audit_find_key(a, &like, &nearest, &a->leak_key);
-    }
-    a->rows = kept;
-    return done;
-}
-
-/* ---- Both ---- */
+/* ---- With what is beyond it ---- */
 
 bool mg_audit_confirm(audit *a, const mg_audit_batch *like, const audit_leak *leak, int key, bool *confirmed) {
-    int n = a->full, *rows = mg_audit_ints(a, 2 * (int64_t)n);
+    int n = like->length, *rows = mg_audit_ints(a, 2 * (int64_t)n);
     double *moved = mg_audit_doubles(a, 2 * (int64_t)n);
     mg_audit_splice(n, leak->ids, leak->row, leak->cut, key + 1, rows);
     mg_audit_splice(n, leak->ids, leak->row, 0, 0, rows + n);
@@ -204,6 +109,27 @@ static bool see_sequences(audit *a, const mg_audit_batch *like, leaks *seen) {
     return true;
 }
 
+static void see_silence(audit *a, int position, bool moved) {
+    a->n_listening++;
+    if (moved) return;
+    if (a->n_silent++ == 0) a->silent = position;
+}
+
+static void take_far(audit *a, const audit_far *far) {
+    mg_influence *found = &a->result->influence;
+    if (far->silent > 0 && a->n_silent == 0) a->silent = far->first_silent;
+    a->n_silent += far->silent;
+    a->n_listening += far->listening;
+    a->result->looked_at = far->looked_at;
+    found->largest = fmax(found->largest, far->largest);
+    if (far->query < 0 || a->leak_query >= 0) return;
+    a->leak_is_far = true;
+    a->leak_query = far->query;
+    a->leak_key = far->key;
+    a->confirmed = far->confirmed;
+    *found = far->influence;
+}
+
 static bool measure_once(audit *a) {
     int64_t T = a->T;
     int n = a->full;
@@ -221,10 +147,11 @@ static bool measure_once(audit *a) {
     }
     if (!find_first_pair(a, &like, &seen)) return false;
     if (T == n) return true;
-    audit_leak far = mg_audit_no_leak(a, a->T);
+    audit_far far;
     int *ids = mg_audit_sequence(a, a->options.n_ids > 0 ? AUDIT_USERS : 0, a->T);
-    if (!see_far(a, ids, mg_audit_others(a, ids, a->T), &far)) return false;
-    a->result->influence.largest = fmax(a->result->influence.largest, far.largest);
+    like = mg_audit_probe_batch(a, 1, a->T, NULL);
+    if (!mg_audit_far(a, &like, ids, a->leak_query < 0, &far)) return false;
+    take_far(a, &far);
     return true;
 }
 
@@ -238,30 +165,16 @@ static bool measure(audit *a) {
     return a->measured;
 }
 
-static long measure_calls(audit a) {
-    int n = a.full;
-    long calls = a.sequences * mg_audit_moves_calls(full_rows(n), a.rows) + mg_audit_values_calls(&a) +
-                 mg_audit_find_key_calls(n, a.rows) + mg_audit_moves_calls(2, a.rows);
-    if (a.T == n) return calls;
-    a.rows = far_batch(&a);
-    return calls + mg_audit_moves_calls(n_far_cuts(&a) + AUDIT_CONTROLS, a.rows) + mg_audit_find_key_calls(a.T, a.rows);
+static long measure_calls(const audit *a) {
+    int n = a->full;
+    long calls = a->sequences * mg_audit_moves_calls(full_rows(n), a->rows) + mg_audit_values_calls(a);
+    if (a->leaks) calls += mg_audit_find_key_calls(n, a->rows) + mg_audit_moves_calls(2, a->rows);
+    return a->T == n ? calls : calls + mg_audit_far_calls(a, a->rows, a->leaks);
 }
 
 /* ---- Verdicts ---- */
 
-static const char *where_rounding_comes_from(const audit *a) {
-    if (a->model->dtype == MG_AUDIT_F64)
-        return "sums whose order depends on later tokens: an FFT mixes all positions in its rounding, products have a "
-               "shape that the routing decides. In float64 already, they read no label: without the FFT, as a plain "
-               "sum, no bit moves. Or a leak as small as that";
-    return "sums whose order depends on later tokens: an FFT, products whose shape the routing decides. Run it in "
-           "float64: rounding shrinks, a leak does not. Or a finite mask value (-1e4), one added after the softmax";
-}
-
-static const char *where_to_look(const audit *a) {
-    const mg_influence *found = &a->result->influence;
-    if (found->query < 0) return "a mask or a buffer that is shorter than the context";
-    if (mg_audit_is_rounding(a, found->largest)) return where_rounding_comes_from(a);
+static const char *where_to_look(const mg_influence *found) {
     if (found->reach == 1)
         return "an off-by-one: the diagonal of tril or triu, a 'same' convolution, embeddings or inputs shifted the "
                "wrong "
@@ -276,22 +189,24 @@ static const char *where_to_look(const audit *a) {
 
 static void convict(audit *a) {
     const mg_influence *found = &a->result->influence;
-    int n = a->full;
-    bool in_map = found->query >= 0;
-    double by = in_map ? a->result->map[(int64_t)a->leak_query * n + a->leak_key] : found->largest;
-    mg_audit_say(a, MG_AUDIT_FAIL, "position %d moves with token %d, which comes later, by %.3g", a->leak_query,
-                 a->leak_key, by);
-    if (in_map) {
-        int moving = a->moved_by[(int64_t)a->leak_query * n + a->leak_key], tried = mg_audit_values_tried(a);
-        if (moving > 0 && moving < tried) mg_audit_add(a, " (by %d of %d other tokens there)", moving, tried);
+    int n = a->full, tried = mg_audit_values_tried(a);
+    int64_t pair = (int64_t)a->leak_query * n + a->leak_key;
+    mg_audit_say(a, MG_AUDIT_FAIL, "position %d moves with token %d, which comes later", a->leak_query, a->leak_key);
+    if (a->leak_is_far) {
+        mg_audit_add(a,
+                     ": %s (the largest change %.3g). Of %lld pairs %lld were looked at; those of the first %d "
+                     "tokens show no leak",
+                     found->pattern, found->largest, (long long)a->result->pairs, (long long)a->result->looked_at, n);
+    } else {
+        mg_audit_add(a, ", by %.3g", a->result->map[pair]);
+        if (a->moved_by[pair] > 0 && a->moved_by[pair] < tried)
+            mg_audit_add(a, " (by %d of %d other tokens there)", a->moved_by[pair], tried);
         mg_audit_add(a, ": %s (%s, the largest change %.3g)", found->pattern, mg_count(found->pairs, "pair").text,
                      found->largest);
-    } else
-        mg_audit_add(a, ". Of %lld pairs %lld were looked at; those of the first %d tokens show no leak",
-                     (long long)a->result->pairs, (long long)a->result->looked_at, n);
-    if (mg_audit_is_rounding(a, found->largest)) mg_audit_add(a, ". It is no larger than rounding");
+    }
     mg_audit_pair(a, a->leak_query, a->leak_key, found->largest);
-    mg_audit_look(a, where_to_look(a));
+    mg_audit_look(a, where_to_look(found));
+    mg_audit_doubt_rounding(a, found->largest);
 }
 
 /* In which sequences, and with how many of the values that a token may have. */
@@ -357,7 +272,7 @@ void mg_audit_mask(audit *a) {
 }
 
 long mg_audit_mask_calls(const audit *a) {
-    return measure_calls(*a) + mg_audit_training_calls(a);
+    return measure_calls(a) + mg_audit_training_calls(a);
 }
 
 void mg_audit_control(audit *a) {

@@ -60,6 +60,11 @@ void mg_audit_splice(int length, const int *ids, const int *others, int from, in
     for (int t = 0; t < length; t++) row[t] = t >= from && t < to ? others[t] : ids[t];
 }
 
+void mg_audit_control_rows(int length, const int *ids, const int *others, int *rows) {
+    for (int r = 0; r < AUDIT_CONTROLS; r++)
+        for (int t = 0; t < length; t++) rows[(int64_t)r * length + t] = t % AUDIT_CONTROLS == r ? ids[t] : others[t];
+}
+
 audit_leak mg_audit_no_leak(audit *a, int length) {
     return (audit_leak){.query = -1, .cut = -1, .ids = mg_audit_ints(a, length), .row = mg_audit_ints(a, length)};
 }

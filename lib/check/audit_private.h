@@ -27,9 +27,11 @@ typedef struct audit {
     const int *columns, *letters;      /* columns is NULL where all of the vocabulary is asked for */
     double scale;                      /* the largest logit of the first answer */
     double noise;                      /* of the path that is being looked at */
+    bool leaks;                        /* while calls are counted: with the search for what leaks */
     bool one_value;                    /* per token is tried, since rows see each other */
     bool tried, measured, confirmed;   /* the map was asked for; it is there; its leak was seen twice */
     int leak_query, leak_key;          /* the first leak; -1: none */
+    bool leak_is_far;                  /* it is beyond `full`, and not in the map */
     int *moved_by;                     /* (full, full): how many values of token j move prediction i; one sequence */
     int silent, n_silent, n_listening; /* positions that no earlier token moves: the first, how many, of how many */
 } audit;
@@ -64,7 +66,7 @@ double mg_audit_difference(int64_t n, const double *x, const double *y);
 double mg_audit_change(const audit *a, int64_t n, const double *x, const double *y);
 double mg_audit_scale(int64_t n, const double *logits); /* the largest finite one */
 double mg_audit_rounding(const audit *a);               /* of one logit, in the dtype */
-/* Whether a change is no larger than what adding in another order leaves: it counts all the same, with a hint. */
+/* Whether a change is no larger than what adding in another order leaves. */
 bool mg_audit_is_rounding(const audit *a, double change);
 /* The most that two shapes may differ: the dtype's tolerance of the largest finite logit, or the noise's multiple. */
 double mg_audit_limit(const audit *a, int64_t n, const double *logits);
@@ -113,6 +115,23 @@ long mg_audit_values_calls(const audit *a);
 /* How many of the other values of a token are tried, with that of `others`. */
 int mg_audit_values_tried(const audit *a);
 
+/* ---- Beyond `full` (audit_far.c) ---- */
+
+typedef struct audit_far {
+    int query, key; /* the first leak; −1: none */
+    bool confirmed;
+    double largest;                      /* change of a prediction by what comes later */
+    mg_influence influence;              /* its reach and pattern, as far as was looked */
+    int first_silent, silent, listening; /* positions that no earlier token moves: the first, how many, of how many */
+    int64_t looked_at;                   /* pairs */
+} audit_far;
+
+/* A sample of cuts of `ids`, of a->T tokens, by the way of `path`; if they leak and it is wanted, also where, how far
+ * and how regularly. */
+bool mg_audit_far(audit *a, const mg_audit_batch *path, int *ids, bool wants_leak, audit_far *seen);
+/* With and without the search for what leaks. */
+long mg_audit_far_calls(const audit *a, int rows_at_most, bool leaks);
+
 /* ---- Verdicts ---- */
 
 mg_audit_finding *mg_audit_probe_finding(audit *a);
@@ -120,6 +139,8 @@ void mg_audit_say(audit *a, mg_audit_verdict verdict, const char *format, ...) M
 void mg_audit_add(audit *a, const char *format, ...) MG_PRINTF(2, 3); /* to the evidence */
 void mg_audit_look(audit *a, const char *text);
 void mg_audit_pair(audit *a, int query, int key, double largest);
+/* If a change is no larger than rounding, what convicted the model leaves it undecided, with what to do. */
+void mg_audit_doubt_rounding(audit *a, double change);
 
 /* ---- The probes ----
  *
@@ -133,6 +154,7 @@ void mg_audit_mask(audit *a);
 /* The mask in training mode, after it passed in evaluation mode: adds to its verdict. One row per call. */
 void mg_audit_training(audit *a);
 long mg_audit_training_calls(const audit *a); /* 0 if the model offers no training mode */
+int64_t mg_audit_training_tokens(const audit *a);
 void mg_audit_control(audit *a);
 long mg_audit_mask_calls(const audit *a); /* and of the control: whichever is first measures for both */
 void mg_audit_prefix(audit *a);

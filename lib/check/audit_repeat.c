@@ -136,11 +136,7 @@ static void judge_rows(audit *a, int B, const rows_seen *seen) {
         mg_audit_look(
             a, "batch_first, or a transpose of batch and time; batch statistics; a capacity or a scale that rows "
                "share; a reshape that mixes the two axes");
-        if (mg_audit_is_rounding(a, seen->by)) {
-            mg_audit_add(a, ", no more than rounding");
-            mg_audit_look(a, "products whose shape depends on all rows, as in expert routing: they move last bits, and "
-                             "are harmless. In float64 they shrink; what rows really share does not");
-        }
+        mg_audit_doubt_rounding(a, seen->by);
     } else if (seen->permuted >= 0 || seen->alone >= 0) {
         int row = seen->permuted >= 0 ? seen->permuted : seen->alone;
         mg_audit_say(a, MG_AUDIT_FAIL, "row %d %s differs by up to %.3g; %.3g is allowed", row,

@@ -61,6 +61,7 @@ static void judge(audit *a, const packed *p) {
             a, same ? "the causal mask where segments are given: the two masks combine by AND"
                     : "the mask of documents: made from the segments, passed on, combined with the causal one by "
                       "AND; and convolutions or states that run on over the border");
+        mg_audit_doubt_rounding(a, p->largest);
     } else if (a->noise > 0)
         mg_audit_say(a, MG_AUDIT_INCONCLUSIVE, "nothing above %d times the noise moves between documents",
                      AUDIT_NOISE_MULTIPLE);

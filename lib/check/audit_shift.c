@@ -105,7 +105,7 @@ static void list_rules(audit *a, const scores *s) {
     for (int k = 0; k < AHEADS; k++) mg_audit_add(a, "%s %.4f", k ? "," : "", s->by[WHOLE][0][k]);
 }
 
-static void judge_rule(audit *a, const scores *s, int rule) {
+static void judge_rule(audit *a, const scores *s, int T, int rule) {
     int ahead = rule == ROLLED ? 1 : LEAST + rule;
     if (ahead == 1 && rule != ROLLED) {
         mg_audit_say(a, MG_AUDIT_PASS, "the loss %.4f is the cross-entropy of the token 1 ahead", s->loss[0]);
@@ -119,7 +119,10 @@ static void judge_rule(audit *a, const scores *s, int rule) {
     mg_audit_say(a, MG_AUDIT_FAIL, "the loss %.4f is the cross-entropy of the token %d ahead: %s", s->loss[0], ahead,
                  what);
     list_rules(a, s);
-    mg_audit_pair(a, ahead < 0 ? -ahead : 0, ahead < 0 ? 0 : ahead, 0);
+    if (rule == ROLLED)
+        mg_audit_pair(a, T - 1, 0, 0);
+    else
+        mg_audit_pair(a, ahead < 0 ? -ahead : 0, ahead < 0 ? 0 : ahead, 0);
     mg_audit_look(
         a, "where labels are made of ids: exactly one place may shift, either the data or the loss, and what was "
            "shifted out at the end is dropped or ignored");
@@ -143,7 +146,7 @@ static int find_rule(const scores *s, bool *fits, bool *alone) {
     return rule;
 }
 
-static void judge_multiple(audit *a, const scores *s) {
+static void judge_multiple(audit *a, const scores *s, int T) {
     int rule = -1, count = 0;
     for (int k = 0; k < RULES; k++)
         if (multiple_of(s, k) > 0) {
@@ -151,7 +154,7 @@ static void judge_multiple(audit *a, const scores *s) {
             count++;
         }
     if (count == 1) {
-        judge_rule(a, s, rule);
+        judge_rule(a, s, T, rule);
         mg_audit_add(a, ", times %.5g: a loss in bits, a sum, or a weight", multiple_of(s, rule));
         return;
     }
@@ -192,9 +195,9 @@ void mg_audit_shift(audit *a) {
         list_rules(a, &s);
         mg_audit_look(a, "weights that are 0, or a vocabulary of which only one token can be");
     } else if (fits && alone)
-        judge_rule(a, &s, rule);
+        judge_rule(a, &s, T, rule);
     else if (!fits)
-        judge_multiple(a, &s);
+        judge_multiple(a, &s, T);
     else {
         mg_audit_say(a, MG_AUDIT_INCONCLUSIVE,
                      "several rules give this loss: the predictions are too much alike to tell");

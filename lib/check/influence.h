@@ -17,5 +17,11 @@ typedef struct mg_influence {
 /* ---- Not installed: between maskgrad's own files ---- */
 /* map (T,T), row-major. An entry that is not 0 is an influence, NaN and infinity included. */
 mg_influence mg_influence_read(ptrdiff_t T, const double *map);
+/* Fills the pattern of *found, whose query and reach are set, from what is known of some rows: reach (T) says how far
+ * ahead each sees; 0: nothing; below 0: unknown. */
+void mg_influence_describe(ptrdiff_t T, const int *reach, mg_influence *found);
+/* The distance at which rows that see ahead come again, from `first` on, which does; 0: they do not, as far as is
+ * known. */
+ptrdiff_t mg_influence_period(ptrdiff_t T, const int *reach, ptrdiff_t first);
 
 #endif

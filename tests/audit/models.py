@@ -19,9 +19,18 @@ def future(n):
 # ---- Masks: which keys are hidden from which queries, (n,n) or (H,n,n) ----
 
 
-def from_20_on(n):
+def from_on(first):
+    def mask(n):
+        hidden = future(n)
+        hidden[first:] = False
+        return hidden
+    return mask
+
+
+def every_16th_from_128(n):
     hidden = future(n)
-    hidden[20:] = False
+    for i in range(128, n - 1, 16):
+        hidden[i, i + 1] = False
     return hidden
 
 
@@ -282,6 +291,38 @@ def scale_of_the_sequence(x):
 
 def sum_from_the_right(x):
     return x.flip(1).cumsum(1).flip(1)
+
+
+# The same sums by other additions: of NumPy's (B,T,C), with a kernel (T,C).
+
+
+def fft_convolution(x, kernel):
+    n, x, kernel = len(kernel), torch.from_numpy(x), torch.from_numpy(kernel)
+    product = torch.fft.rfft(x, 2 * n, dim=1) * torch.fft.rfft(kernel, 2 * n, dim=0)
+    return torch.fft.irfft(product, 2 * n, dim=1)[:, :n].numpy()
+
+
+def scan_by_doubling(x, kernel):
+    x, step = x.copy(), 1
+    while step < x.shape[1]:
+        x[:, step:] = x[:, step:] + x[:, :-step]
+        step *= 2
+    return x
+
+
+def sum_less_the_rest(x, kernel):
+    return x.sum(1, keepdims=True) - x[:, ::-1].cumsum(1)[:, ::-1] + x
+
+
+def log_scan(x, kernel):
+    largest = x.max(1, keepdims=True)
+    return np.log(np.exp(x - largest).cumsum(1)) + largest
+
+
+def largest_of_all(x, kernel):
+    scores = x @ x[..., ::-1].swapaxes(1, 2) / 4
+    weights = np.exp(scores - scores.max(-1, keepdims=True)) * np.tri(len(kernel))
+    return weights / weights.sum(-1, keepdims=True) @ x
 
 
 def cumulative_mean(x):

@@ -77,7 +77,7 @@ static void pairs_are_counted(void **state) {
     assert_int_equal(audit.pairs, 200 * 199 / 2);
     assert_true(audit.looked_at < audit.pairs && audit.looked_at > audit.pairs * 9 / 10);
     assert_says(audit.finding[MG_AUDIT_MASK].evidence, "pairs that were looked at, out of 19900");
-    assert_says(audit.finding[MG_AUDIT_MASK].evidence, "The same in training mode, in the first 64 places");
+    assert_says(audit.finding[MG_AUDIT_MASK].evidence, "The same in training mode");
     mg_audit_free(&audit);
     m = (toy){.name = "count", .T = 200, .ahead = 1};
     audit = audit_toy(&m, &(mg_audit_options){.full = 200});

@@ -15,16 +15,20 @@ static bool late(const toy *m, int i, int j) {
     return j <= i || i >= m->from;
 }
 
+static bool late_and_near(const toy *m, int i, int j) {
+    return j <= i || (i >= m->from && j <= i + m->width);
+}
+
 static bool periodic(const toy *m, int i, int j) {
-    return j <= i || (j == i + 1 && (i + 1) % m->period == 0);
+    return j <= i || (i >= m->from && j <= i + 1 + m->width && (i + 1) % m->period == 0);
 }
 
 static bool blocks(const toy *m, int i, int j) {
-    return j <= i || i / m->period == j / m->period;
+    return j <= i || (i >= m->from && i / m->period == j / m->period);
 }
 
 static bool last_key(const toy *m, int i, int j) {
-    return j <= i || j == m->T - 1;
+    return j <= i || j == (m->from ? m->from : m->T - 1);
 }
 
 static bool window(const toy *m, int i, int j) {
@@ -55,7 +59,26 @@ static const toy faults[] = {
     {.name = "late", .sees = late, .from = 20, .first = MG_AUDIT_MASK, .query = 20, .key = 21,
      .says = "from position 20 on"},
     {.name = "last but one", .sees = late, .from = 22, .first = MG_AUDIT_MASK, .query = 22, .key = 23},
-    {.name = "late and far", .sees = late, .T = 200, .from = 100, .first = MG_AUDIT_MASK, .query = 100, .key = 101},
+    {.name = "late and far", .sees = late, .T = 200, .from = 100, .first = MG_AUDIT_MASK, .query = 100, .key = 101,
+     .says = "Of 19900 pairs 19"},
+    {.name = "from 200 on", .sees = late, .T = 256, .from = 200, .first = MG_AUDIT_MASK, .query = 200, .key = 201,
+     .says = "every prediction from position 200 on sees up to 55 tokens ahead", .look = "of a fixed size"},
+    {.name = "1 ahead from 77 on", .sees = late_and_near, .T = 300, .from = 77, .width = 1, .first = MG_AUDIT_MASK,
+     .query = 77, .key = 78, .says = "every prediction from position 77 on sees 1 token ahead", .look = "off-by-one"},
+    {.name = "9 ahead from 431 on", .sees = late_and_near, .T = 500, .from = 431, .width = 9, .first = MG_AUDIT_MASK,
+     .query = 431, .key = 432, .says = "every prediction from position 431 on sees up to 9 tokens ahead"},
+    {.name = "every 16th from 128 on", .sees = periodic, .period = 16, .from = 128, .T = 256, .first = MG_AUDIT_MASK,
+     .query = 143, .key = 144, .says = "every 16th prediction, from position 143 on, sees 1 token ahead"},
+    {.name = "every 7th from 100 on", .sees = periodic, .period = 7, .from = 100, .T = 400, .first = MG_AUDIT_MASK,
+     .query = 104, .key = 105, .says = "every 7th prediction, from position 104 on, sees 1 token ahead"},
+    {.name = "blocks of 16 from 96 on", .sees = blocks, .period = 16, .from = 96, .T = 200, .first = MG_AUDIT_MASK,
+     .query = 96, .key = 97, .says = "inside its block of 16, from position 96 on, sees up to 15 tokens ahead"},
+    {.name = "token 190", .sees = last_key, .from = 190, .T = 200, .first = MG_AUDIT_MASK, .query = 0, .key = 190,
+     .says = "token 190 is seen by earlier predictions"},
+    {.name = "one far pair", .sees = one_pair, .from = 130, .width = 40, .T = 200, .first = MG_AUDIT_MASK, .query = 130,
+     .key = 170, .says = ": the prediction at position 130 sees up to 40 tokens ahead"},
+    {.name = "from 150 on in training", .train_unmasked = true, .train_from = 150, .T = 200, .first = MG_AUDIT_MASK,
+     .query = 150, .key = 151, .says = "in training mode position 150 moves with token 151"},
     {.name = "every 8th", .sees = periodic, .period = 8, .first = MG_AUDIT_MASK, .query = 7, .key = 8,
      .says = "every 8th prediction, from position 7 on"},
     {.name = "every 2nd", .sees = periodic, .period = 2, .first = MG_AUDIT_MASK, .query = 1, .key = 2,
@@ -74,14 +97,16 @@ static const toy faults[] = {
      .says = "only the prediction at position 3"},
     {.name = "one pair, 64", .sees = one_pair, .from = 62, .width = 1, .T = 64, .first = MG_AUDIT_MASK, .query = 62,
      .key = 63},
-    {.name = "tiny leak", .sees = all, .leak = 1e-8, .first = MG_AUDIT_MASK, .query = 0, .key = 1,
-     .says = "no larger than rounding"},
+    {.name = "tiny leak", .sees = all, .leak = 1e-8, .first = MG_AUDIT_MASK, .verdict = MG_AUDIT_INCONCLUSIVE,
+     .query = 0, .key = 1, .says = "no larger than rounding"},
     {.name = "tiny leak in float64", .sees = all, .leak = 1e-8, .dtype = MG_AUDIT_F64, .first = MG_AUDIT_MASK,
      .query = 0, .key = 1, .says = "every later token"},
     {.name = "rounding in float64", .sees = all, .leak = 1e-15, .dtype = MG_AUDIT_F64, .first = MG_AUDIT_MASK,
-     .says = "no larger than rounding", .look = "In float64 already"},
+     .verdict = MG_AUDIT_INCONCLUSIVE, .says = "no larger than rounding", .look = "Run it in float32 too"},
+    {.name = "rounding between rows", .rows_share = true, .shared = 1e-9, .first = MG_AUDIT_BATCH,
+     .verdict = MG_AUDIT_INCONCLUSIVE, .says = "no larger than rounding", .look = "Run it in float64"},
     {.name = "rounding in bf16", .sees = all, .leak = 1e-3, .dtype = MG_AUDIT_BF16, .first = MG_AUDIT_MASK,
-     .says = "no larger than rounding", .look = "Run it in float64"},
+     .verdict = MG_AUDIT_INCONCLUSIVE, .says = "no larger than rounding", .look = "Run it in float64"},
     {.name = "training only", .train_unmasked = true, .first = MG_AUDIT_MASK, .query = 0, .key = 1,
      .says = "in training mode"},
     {.name = "statistics over time in training", .train_centers = true, .first = MG_AUDIT_MASK, .query = 0, .key = 1,
@@ -112,7 +137,7 @@ static const toy faults[] = {
     {.name = "not shifted", .ahead = -1, .first = MG_AUDIT_SHIFT, .query = 0, .key = 0, .says = "are not shifted"},
     {.name = "shifted twice", .ahead = 2, .first = MG_AUDIT_SHIFT, .query = 0, .key = 2, .says = "shifted twice"},
     {.name = "backwards", .ahead = -2, .first = MG_AUDIT_SHIFT, .query = 1, .key = 0, .says = "the wrong way"},
-    {.name = "rolled", .rolled = true, .first = MG_AUDIT_SHIFT, .says = "rolled"},
+    {.name = "rolled", .rolled = true, .first = MG_AUDIT_SHIFT, .query = 23, .key = 0, .says = "rolled"},
     {.name = "far targets", .ahead = 5, .first = MG_AUDIT_SHIFT, .verdict = MG_AUDIT_INCONCLUSIVE},
     {.name = "smoothed", .smoothing = 0.1, .first = MG_AUDIT_SHIFT, .verdict = MG_AUDIT_INCONCLUSIVE,
      .says = "no token from -2 to 3"},

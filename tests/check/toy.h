@@ -8,6 +8,7 @@
 
 #include "check.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 typedef struct toy toy;
@@ -21,10 +22,12 @@ struct toy {
     double wide_noise;             /* in calls of more than eight rows */
     bool dropout, seeded;          /* both noises in training mode only; the same in each call */
     bool rows_share, order_counts; /* rows see each other; a row sees its number */
+    double shared;                 /* how much; 0: 1e-3 */
     bool first_call_differs, remembers;
     bool length_counts;                   /* a prefix is not the beginning of the whole */
     bool pads_seen, pads_counted;         /* the padded path */
-    bool padded_unmasked, train_unmasked; /* a mask dropped on one path */
+    bool padded_unmasked, train_unmasked; /* a mask dropped on one path, */
+    int train_from;                       /* from this position on */
     /* In training mode: zeros; less half the mean over the rows, at each position; less the mean over rows and
      * positions. */
     bool train_zero, train_rows_share, train_centers;
@@ -62,15 +65,15 @@ static double table(int id, int k) {
     return values[id][k];
 }
 
-static bool toy_sees(const toy *m, const int *mask, const int *segments, bool unmasked, int i, int j) {
+static bool toy_sees(const toy *m, const int *mask, const int *segments, int open_from, int i, int j) {
     if (m->only_itself && i != j) return false;
     if (mask && !mask[j] && !m->pads_seen) return false;
     if (segments && segments[i] != segments[j] && !m->documents_seen) return false;
-    return unmasked || m->sees(m, i, j);
+    return i >= open_from || m->sees(m, i, j);
 }
 
 /* One row: logits (n,K). */
-static void toy_row(const toy *m, int n, const int *ids, const int *mask, const int *segments, bool unmasked, int K,
+static void toy_row(const toy *m, int n, const int *ids, const int *mask, const int *segments, int open_from, int K,
                     const int *columns, double *logits) {
     int pads = 0;
     for (int i = 0; i < n; i++) {
@@ -79,7 +82,7 @@ static void toy_row(const toy *m, int n, const int *ids, const int *mask, const 
         double position = 0.1 * (i - (mask && !m->pads_counted ? pads : 0)) + (m->length_counts ? 0.01 * n : 0);
         for (int k = 0; k < K; k++) logit[k] = m->constant ? k : position;
         for (int j = 0; j < n && !m->constant; j++) {
-            if (!toy_sees(m, mask, segments, unmasked, i, j)) continue;
+            if (!toy_sees(m, mask, segments, open_from, i, j)) continue;
             double weight = (j > i && m->leak != 0 ? m->leak : 1) / (1 + abs(i - j));
             for (int k = 0; k < K; k++) logit[k] += weight * table(ids[j], columns ? columns[k] : k);
         }
@@ -125,14 +128,16 @@ static mg_status toy_logits(void *user, const mg_audit_batch *b, double *logits,
     int K = b->n_columns, T = b->length;
     bool unmasked = (b->train && m->train_unmasked) || (b->mask && m->padded_unmasked) ||
                     (b->segments && m->segments_unmasked);
+    int open_from = unmasked ? m->train_from : INT_MAX;
     for (int r = 0; r < b->rows; r++) {
         int64_t at = (int64_t)r * T;
-        toy_row(m, T, b->ids + at, b->mask ? b->mask + at : NULL, b->segments ? b->segments + at : NULL, unmasked, K,
+        toy_row(m, T, b->ids + at, b->mask ? b->mask + at : NULL, b->segments ? b->segments + at : NULL, open_from, K,
                 b->columns, logits + at * K);
     }
     if (b->train) toy_normalize(m, b->rows, T, K, logits);
     double shared = m->remembers ? m->memory : 0;
-    for (int i = 0; m->rows_share && i < b->rows * T; i++) shared += 1e-3 * (i + 1) * b->ids[i];
+    for (int i = 0; m->rows_share && i < b->rows * T; i++)
+        shared += (m->shared > 0 ? m->shared : 1e-3) * (i + 1) * b->ids[i];
     for (int64_t i = 0; i < (int64_t)b->rows * T * K; i++) {
         logits[i] += shared + toy_noise(m, b, i) + (m->order_counts ? (double)(i / (T * K)) : 0);
         logits[i] *= 1 + m->rounding * sin(b->rows + 10. * T);
@@ -159,7 +164,7 @@ static mg_status toy_step(void *user, const int *ids, int n, bool reset, int K, 
                                               : 0,
         length = m->n_fed - first;
     double *all = malloc((size_t)length * (size_t)K * sizeof *all);
-    toy_row(m, length, m->fed + first, NULL, NULL, false, K, columns, all);
+    toy_row(m, length, m->fed + first, NULL, NULL, INT_MAX, K, columns, all);
     for (int64_t i = 0, skipped = (int64_t)(length - n) * K; i < (int64_t)n * K; i++)
         logits[i] = all[skipped + i] * (1 + m->rounding * sin(n));
     free(all);
@@ -171,7 +176,7 @@ static mg_status toy_loss(void *user, const int *ids, int n, double *loss, mg_er
     mg_status status = toy_count(m, error);
     if (status) return status;
     double *row = malloc((size_t)n * (size_t)m->V * sizeof *row), sum = 0;
-    toy_row(m, n, ids, NULL, NULL, false, m->V, NULL, row);
+    toy_row(m, n, ids, NULL, NULL, INT_MAX, m->V, NULL, row);
     int count = 0;
     for (int t = 0; t < n; t++) {
         int target = m->rolled ? (t + m->ahead) % n : t + m->ahead;

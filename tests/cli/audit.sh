@@ -30,7 +30,7 @@ compiler=$(sed -n 's/^CMAKE_C_COMPILER:.*=//p' "$(dirname "$maskgrad")/CMakeCach
 "$compiler" -std=c11 -Wall -Wextra -Werror "$source/adapters/examples/average.c" -o average
 ends 0 "$maskgrad" audit -- ./average
 says out "mask pass none of 120 pairs"
-says err "calls of the model, under"
+says err "calls of the model; at this pace about"
 ends 1 "$maskgrad" audit -- ./average broken
 says out "mask FAIL position 0 moves with token 1"
 says out "begin with \`mask\`"
