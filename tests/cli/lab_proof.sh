@@ -50,7 +50,7 @@ PYTHON
     [ "$(grep -c '^"\?checkpoint.*,undecided$' looked/summary.csv)" -eq 3 ] || fail "a silent model: $(cat looked/summary.csv)"
     grep '^"\?checkpoint.*,pass$' looked/summary.csv && fail "a silent model passes"
     "$maskgrad" lab cache --quick --checkpoint silent --out-dir kept >out.txt 2>err.txt
-    [ $? -eq 3 ] && [ "$(grep -c 'another first token moves.*,undecided$' kept/summary.csv)" -eq 2 ] ||
+    [ $? -eq 3 ] && [ "$(grep -c 'moves later logits by 0 at most.*,undecided$' kept/summary.csv)" -eq 2 ] ||
         fail "a cache of keys that do not count: $(cat kept/summary.csv err.txt)"
     edit zero '' 'x * 0'
     "$maskgrad" lab attention --checkpoint zero --out-dir zeros >out.txt 2>err.txt
