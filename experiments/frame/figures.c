@@ -72,6 +72,12 @@ void lab_named_points(lab_figure *figure, lab_color color, const char *label, in
     series->names = copy_names(figure->lab, n, names);
 }
 
+void lab_floor_curve(lab_figure *figure, const char *label, int n, const double *x, const double *y) {
+    double sum = 0;
+    for (int i = 0; i < n; i++) sum += y[i];
+    lab_line(figure, LAB_FLOOR, lab_format(figure->lab, "%s, mean: %.4g", label, sum / n), n, x, y);
+}
+
 void lab_floor(lab_figure *figure, const char *label, double y) {
     add_series(figure, &figure->series, LAB_SHAPE_LEVEL, LAB_FLOOR, label, 1, NULL, &y);
 }
@@ -131,9 +137,20 @@ void lab_figure_end(lab_figure *figure, const char *format, ...) {
     lab_add_block(figure->lab, (lab_block){.kind = LAB_BLOCK_FIGURE, .figure = figure});
 }
 
+bool lab_is_shown(const lab_figure *figure, int k) {
+    const lab_series *s = figure->series.item[k];
+    int i = 0;
+    while (i < s->n && !lab_can_show(figure, s->x[i], s->y[i])) i++;
+    return i < s->n;
+}
+
+/* A floor with its value, and what a logarithmic axis cannot show. */
 const char *lab_legend(const lab_figure *figure, int k) {
     const lab_series *s = figure->series.item[k];
-    return s->shape == LAB_SHAPE_LEVEL ? lab_format(figure->lab, "%s: %.4g", s->label, s->y[0]) : s->label;
+    if (s->shape == LAB_SHAPE_LEVEL) return lab_format(figure->lab, "%s: %.4g", s->label, s->y[0]);
+    bool all_zero = s->n > 0 && !lab_is_shown(figure, k);
+    for (int i = 0; i < s->n; i++) all_zero = all_zero && s->y[i] == 0;
+    return all_zero ? lab_format(figure->lab, "%s: 0", s->label) : s->label;
 }
 
 /* ---- The extent of the axes ---- */

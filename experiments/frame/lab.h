@@ -166,6 +166,8 @@ double lab_fit_power(lab_figure *figure, lab_color color, const char *label, int
 /* A labeled dashed line at a height that something must not cross, or at a place. The legend adds the height. */
 void lab_floor(lab_figure *figure, const char *label, double y);
 void lab_vertical(lab_figure *figure, const char *label, double x);
+/* A floor that is another at each x; its mean is in the legend. */
+void lab_floor_curve(lab_figure *figure, const char *label, int n, const double *x, const double *y);
 /* What to look at: the sentence below the picture, which is also its text for those who cannot see it. It is printed
  * below any run's picture, on the terminal and in the report: it says what theory expects and where to look, not what
  * came out, which is a check's to say, and it names no color and no side of the page. */

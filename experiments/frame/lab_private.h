@@ -152,6 +152,7 @@ double lab_along(lab_span span, bool log, double value);
 
 /* A series in the legend: a floor with its value. */
 const char *lab_legend(const lab_figure *figure, int k);
+bool lab_is_shown(const lab_figure *figure, int k); /* any of its points */
 
 /* ticks.c: up to `most` values to mark along a span, at least its two ends. */
 int lab_ticks(lab_span span, bool log, int most, double *at);

@@ -132,15 +132,31 @@ static bool has_whole_x(const lab_figure *figure) {
     return true;
 }
 
-enum { MOST_PLACES = 8 };
+static void plot_ticks(FILE *pipe, const lab_figure *figure, const char *axis, int n, const double *at) {
+    for (int i = 0; i < n; i++) {
+        fprintf(pipe, i ? "," : "set %stics (", axis);
+        lab_plot_tic(pipe, lab_tick_number(figure->lab, at[i]));
+        fprintf(pipe, " %.9g", at[i]);
+    }
+    fputs(")\n", pipe);
+}
 
-/* Few places of a logarithmic axis are marked themselves. */
-static void plot_log_places(FILE *pipe, const lab_figure *figure) {
-    double at[MOST_PLACES];
-    int n = lab_own_places(figure, MOST_PLACES, at);
-    fputs("set logscale x\n", pipe);
-    for (int i = 0; i < n; i++) fprintf(pipe, "%s%.9g", i ? "," : "set xtics (", at[i]);
-    if (n) fputs(")\n", pipe);
+/* A logarithmic axis is marked at the data's own places where they are few, else at powers of ten. */
+static void plot_log_axis(FILE *pipe, const lab_figure *figure, const char *axis, lab_span span, bool own_places) {
+    enum { MOST = 8 };
+    double at[MOST];
+    int n = own_places ? lab_own_places(figure, MOST, at) : 0;
+    if (n == 0) n = lab_ticks(span, true, MOST - 1, at);
+    fprintf(pipe, "set logscale %s\n", axis);
+    plot_ticks(pipe, figure, axis, n, at);
+}
+
+/* Numbers that need no power of ten are left to gnuplot. */
+static void plot_even_axis(FILE *pipe, const lab_figure *figure, const char *axis, lab_span span) {
+    enum { MOST = 10 };
+    double at[MOST], largest = fmax(fabs(span.low), fabs(span.high));
+    if (largest >= 0.005 && largest < 1e5) return;
+    plot_ticks(pipe, figure, axis, lab_ticks(span, false, MOST, at), at);
 }
 
 void lab_figure_plot(FILE *pipe, const lab_figure *figure) {
@@ -148,9 +164,15 @@ void lab_figure_plot(FILE *pipe, const lab_figure *figure) {
     const lab_axes *axes = &figure->axes;
     lab_span x = lab_with_room(lab_span_x(figure), axes->log_x, 0.015), y = lab_span_y(figure);
     fprintf(pipe, "set xrange [%.9g:%.9g]\nset yrange [%.9g:%.9g]\n", x.low, x.high, y.low, y.high);
-    if (axes->log_x) plot_log_places(pipe, figure);
+    if (axes->log_x)
+        plot_log_axis(pipe, figure, "x", x, true);
+    else
+        plot_even_axis(pipe, figure, "x", x);
     if (!axes->log_x && x.high - x.low <= FEW_POINTS && has_whole_x(figure)) fputs("set xtics 1\n", pipe);
-    if (axes->log_y) fputs("set logscale y\n", pipe);
+    if (axes->log_y)
+        plot_log_axis(pipe, figure, "y", y, false);
+    else
+        plot_even_axis(pipe, figure, "y", y);
     plot_frame(pipe, figure);
     lab_plot_names(pipe, figure, x, y);
     if (figure->places) plot_places(pipe, figure);
@@ -166,13 +188,14 @@ void lab_figure_plot(FILE *pipe, const lab_figure *figure) {
     }
     int n_bars = count_bars(figure), bar = 0;
     if (n_bars && !axes->log_y) plot_low_bars(pipe, figure, n_bars);
-    fputs("plot ", pipe);
+    fputs("plot NaN notitle", pipe);
     for (int k = 0; k < figure->series.n; k++) {
-        fputs(k ? ", \\\n  " : "", pipe);
-        plot_series(pipe, figure, k, bar, n_bars);
+        if (lab_is_shown(figure, k)) {
+            fputs(", \\\n  ", pipe);
+            plot_series(pipe, figure, k, bar, n_bars);
+        }
         bar += lab_series_of(figure, k)->shape == LAB_SHAPE_BARS;
     }
-    if (figure->series.n == 0) fputs("NaN notitle", pipe);
     fputs("\n", pipe);
 }
 
@@ -180,6 +203,7 @@ static const char figure_style[] = "set border 3 lw 1 lc rgb '#666666'\n"
                                    "unset key\n"
                                    "set tics nomirror out scale 0.6 tc rgb '#333333'\n"
                                    "set format '%g'\n"
+                                   "set minussign\n"
                                    "set grid ytics lt 1 lw 0.6 lc rgb '#E2E2E2'\n";
 
 void lab_figure_data(FILE *pipe, const lab_figure *figure) {

@@ -6,7 +6,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { PANELS_ACROSS = 3, BAR_STEPS = 64, MOST_TICKS = 6, LINE = 17 /* logical pixels of a line of ticks */ };
+enum {
+    PANELS_ACROSS = 3,
+    MOST_OF_TWO = 24 /* columns of each of two panels side by side */,
+    BAR_STEPS = 64,
+    MOST_TICKS = 6,
+    LINE = 17 /* logical pixels of a line of ticks */
+};
 /* Ticks shrink to this part of their size before every second one is left out. */
 #define SMALLEST_TEXT 0.7
 /* Logical pixels for 1, 2 and 3 panels side by side: few of them need not be wide, and their text reads larger. */
@@ -31,6 +37,15 @@ static int longest_tick(const lab_heatmap *map, bool rows) {
     return longest > 12 ? 12 : longest;
 }
 
+static int longest_title(const lab_heatmap *map) {
+    int longest = 0;
+    for (int p = 0; p < map->panels.n; p++) {
+        int width = mg_text_columns(((const lab_panel *)map->panels.item[p])->title);
+        if (width > longest) longest = width;
+    }
+    return longest;
+}
+
 static const char *bar_title(const lab_heatmap *map) {
     return lab_format(map->lab, map->scale.log ? "%s, log" : "%s", map->scale.unit);
 }
@@ -44,6 +59,7 @@ static layout lay_out(const lab_heatmap *map) {
     }
     layout l = {.across = n < PANELS_ACROSS ? n : PANELS_ACROSS};
     if (n == 4) l.across = 2;
+    if (n == 2 && columns > MOST_OF_TWO) l.across = 1;
     l.down = (n + l.across - 1) / l.across;
     int row_letters = longest_tick(map, true) + (*map->scale.rows ? 2 : 0), column_letters = longest_tick(map, false);
     /* A letter is about 8 pixels wide and a line 18 high. */
@@ -54,7 +70,9 @@ static layout lay_out(const lab_heatmap *map) {
     l.left = row_letters * l.letter + 14 / l.cell;
     bool turned = column_letters * 8 + 4 > l.cell;
     l.top = (turned ? column_letters * 8 + 8 : 22) / l.cell + (28 + (*map->scale.columns ? 20 : 0)) / l.cell;
-    l.gap_x = columns + l.left + 8 / l.cell;
+    double title = 9 * longest_title(map) / l.cell, room = 8 / l.cell;
+    l.left = fmax(l.left, (title - columns) / 2);
+    l.gap_x = fmax(fmax(columns + l.left, title), l.left + (columns + title) / 2) + room;
     l.gap_y = rows + l.top + 14 / l.cell;
     l.width = l.across * l.gap_x + fmax(84, 20 + 9 * mg_text_columns(bar_title(map))) / l.cell;
     l.height = l.down * l.gap_y + 6 / l.cell;

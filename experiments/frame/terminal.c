@@ -9,10 +9,11 @@
 
 static const struct {
     const char *utf8, *ascii;
-} signs[] = {{"−", "-"},  {"–", "-"},  {"—", "-"},  {"∞", "inf"}, {"√", "sqrt"}, {"·", "*"},  {"×", "x"},
-             {"±", "+-"}, {"≤", "<="}, {"≥", ">="}, {"≠", "!="},  {"…", "..."},  {"“", "\""}, {"”", "\""},
-             {"‘", "'"},  {"’", "'"},  {"→", "->"}, {"␣", "_"},   {"²", "^2"},   {"³", "^3"}, {"₀", "0"},
-             {"₁", "1"},  {"≈", "~"},  {"ᵀ", "^T"}, {"∂", "d"},   {"Σ", "sum"}};
+} signs[] = {{"−", "-"},  {"–", "-"},   {"—", "-"},  {"∞", "inf"},   {"√", "sqrt"},  {"·", "*"},
+             {"×", "x"},  {"±", "+-"},  {"≤", "<="}, {"≥", ">="},    {"≠", "!="},    {"…", "..."},
+             {"“", "\""}, {"”", "\""},  {"‘", "'"},  {"’", "'"},     {"→", "->"},    {"␣", "_"},
+             {"²", "^2"}, {"³", "^3"},  {"₀", "0"},  {"₁", "1"},     {"≈", "~"},     {"ᵀ", "^T"},
+             {"∂", "d"},  {"Σ", "sum"}, {"µ", "u"},  {"α", "alpha"}, {"γ", "gamma"}, {"ε", "eps"}};
 
 /* Letters and digits under a root: in ASCII nothing else would show where it ends. */
 static size_t letters_under_root(const char *text) {
@@ -27,8 +28,8 @@ const char *lab_shown(mg_lab *lab, const char *text) {
     char *printable = mg_arena_alloc(lab->arena, room, 1, "a text for the terminal");
     length = mg_printable(printable, room, text, length, "\n");
     text = printable;
-    /* The longest replacement is not longer than twice what it replaces. */
-    char *shown = mg_arena_alloc(lab->arena, 2 * length + 1, 1, "a text for the terminal"), *to = shown;
+    /* The longest replacement is not longer than three times what it replaces. */
+    char *shown = mg_arena_alloc(lab->arena, 3 * length + 1, 1, "a text for the terminal"), *to = shown;
     while (*text) {
         if (utf8 || (unsigned char)*text < 128) {
             *to++ = *text++;
@@ -133,7 +134,8 @@ static void print_checks(mg_lab *lab) {
 enum { MOST_CELLS_OF_A_ROW = 32, LEAST_TEXT = 8 };
 
 static const char *cell_of(mg_lab *lab, const lab_table *table, int row, int column) {
-    return lab_shown_line(lab, ((const char **)table->rows.item[row])[column]);
+    const char *cell = ((const char **)table->rows.item[row])[column];
+    return lab_shown_line(lab, strcmp(cell, "-inf") == 0 ? "−∞" : cell);
 }
 
 /* The widths of the first n columns, so that rows fit. On the usual terminal the widest give way, but no

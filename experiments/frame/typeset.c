@@ -38,16 +38,26 @@ static size_t subscript(FILE *out, const char *text, char before) {
     return 3;
 }
 
-/* A letter with a letter or a number above it: W^O, x^0.98. */
+/* A letter with a letter or a number above it: W^O, x^-0.98. */
 static size_t superscript(FILE *out, const char *text, char before) {
     if (is_word(before) || !isalpha((unsigned char)text[0]) || text[1] != '^') return 0;
-    size_t n = isalpha((unsigned char)text[2]) ? 1 : strspn(text + 2, "0123456789");
-    if (n > 1 || (n == 1 && isdigit((unsigned char)text[2])))
-        if (text[2 + n] == '.' && isdigit((unsigned char)text[3 + n])) n += 1 + strspn(text + 3 + n, "0123456789");
-    if (n == 0 || is_word(text[2 + n])) return 0;
-    fputc(text[0], out);
-    element(out, "sup", text + 2, n);
-    return 2 + n;
+    const char *above = text + 2 + (text[2] == '-');
+    size_t n = isalpha((unsigned char)text[2]) ? 1 : strspn(above, "0123456789");
+    if (n > 0 && isdigit((unsigned char)above[0]) && above[n] == '.' && isdigit((unsigned char)above[n + 1]))
+        n += 1 + strspn(above + n + 1, "0123456789");
+    if (n == 0 || is_word(above[n])) return 0;
+    fprintf(out, "%c<sup>%s", text[0], above > text + 2 ? "−" : "");
+    lab_html_part(out, above, n);
+    fputs("</sup>", out);
+    return (size_t)(above - text) + n;
+}
+
+/* What printf writes of a number that is not finite. */
+static size_t infinity(FILE *out, const char *text, char before) {
+    const char *word = text + (*text == '-');
+    if (is_word(before) || strncmp(word, "inf", 3) != 0 || is_word(word[3])) return 0;
+    fputs(word > text ? "−∞" : "∞", out);
+    return (size_t)(word - text) + 3;
 }
 
 /* What is in brackets, above any letter: α^(γ+1). */
@@ -97,7 +107,7 @@ static size_t number(FILE *out, const char *text, char before) {
 }
 
 void lab_typeset(FILE *out, const char *text) {
-    static piece *const pieces[] = {code, root, subscript, superscript, power, number};
+    static piece *const pieces[] = {code, root, subscript, superscript, power, infinity, number};
     char before = 0;
     while (*text) {
         size_t n = 0;

@@ -105,7 +105,7 @@ static void show_positions(mg_lab *lab, int n, const channel_run *r, const hones
                                           (lab_axes){.x = "position", .y = "loss (nats)", .y_from_zero = true});
     for (int i = 0; i < n; i++)
         lab_line(figure, r[i].color, lab_format(lab, "ε = %s", r[i].name), T, NULL, r[i].position_loss);
-    lab_line(figure, LAB_FLOOR, "honest", T, NULL, h->position);
+    lab_floor_curve(figure, "honest", T, NULL, h->position);
     lab_figure_end(figure, "A position whose label is visible with probability ε is expected to pay 1 − ε of what an "
                            "honest one pays. The last position has no label in the window, whatever ε is.");
 }

@@ -34,9 +34,8 @@ void lab_hidden_show_positions(mg_lab *lab, const lab_hidden_task *t, lab_hidden
                                           (lab_axes){.x = "hidden position", .y = "loss (nats)", .y_from_zero = true});
     for (int i = 0; i < N_MODELS; i++)
         lab_line(figure, models[i].color, models[i].name, t->T, NULL, models[i].position_loss);
-    if (x->known && !isnan(x->mean[BOTH]))
-        lab_line(figure, LAB_FLOOR, "H given both sides", t->T, NULL, x->position[BOTH]);
-    if (x->known) lab_line(figure, LAB_FLOOR, "H given the left", t->T, NULL, x->position[LEFT]);
+    if (x->known && !isnan(x->mean[BOTH])) lab_floor_curve(figure, "H given both sides", t->T, NULL, x->position[BOTH]);
+    if (x->known) lab_floor_curve(figure, "H given the left", t->T, NULL, x->position[LEFT]);
     lab_figure_end(figure, "At the last position there is nothing after the gap, "
                            "and both sides are worth no more than the "
                            "left one. At the first there is nothing before it.");

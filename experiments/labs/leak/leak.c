@@ -213,7 +213,7 @@ static void show_positions(mg_lab *lab, const source_truth *truth, const mg_eval
         (lab_axes){.x = "position in the window", .y = "loss (nats per token)", .y_from_zero = true});
     lab_line(figure, LAB_MASKED, "masked", T, NULL, masked->position_loss);
     lab_line(figure, LAB_UNMASKED, "unmasked", T, NULL, unmasked->position_loss);
-    if (truth->known) lab_line(figure, LAB_FLOOR, "honest floor", T, NULL, truth->floor);
+    if (truth->known) lab_floor_curve(figure, "honest floor", T, NULL, truth->floor);
     lab_figure_end(figure,
                    "Where a position can read its label, its loss can fall to 0. The last position has no token to its "
                    "right to read, with or without the mask: here the unmasked model pays %.2f nats for it, and %.3f "

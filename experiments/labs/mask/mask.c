@@ -3,6 +3,7 @@
  * Everything is plain float32, one row at a time, as attention does it: score, mask, softmax. Which keys a row may see
  * is decided by mg_visible, as everywhere. */
 #include "attention.h"
+#include "lab_private.h"
 #include "labs.h"
 #include "mask_ways.h"
 
@@ -80,14 +81,15 @@ static void write_triangle(char text[2 * N * N + 1]) {
 
 static void show_triangle(mg_lab *lab) {
     static const char expected[] = "1 0 0 0 0 0\n1 1 0 0 0 0\n1 1 1 0 0 0\n1 1 1 1 0 0\n1 1 1 1 1 0\n1 1 1 1 1 1\n";
-    char triangle[2 * N * N + 1], added[N * N * 8 + 1], *to = added;
+    char triangle[2 * N * N + 1], added[N * N * 12 + 1], *to = added;
+    const char *forbidden = lab->settings.terminal.utf8 ? "  −∞" : "-inf";
     write_triangle(triangle);
     for (int query = 0; query < N; query++)
         for (int key = 0; key < N; key++)
-            to += sprintf(to, "%s%s", key < mg_visible(mg_lookahead(0), query, N).end ? "   0" : "-inf",
+            to += sprintf(to, "%s%s", key < mg_visible(mg_lookahead(0), query, N).end ? "   0" : forbidden,
                           key == N - 1 ? "\n" : " ");
     lab_texts(lab, "The mask, row = query, column = key", 2,
-              (const char *const[]){"permission: 1 seen, 0 forbidden", "added to scores: 0 keeps, -inf removes"},
+              (const char *const[]){"permission: 1 seen, 0 forbidden", "added to scores: 0 keeps, −∞ removes"},
               (const char *const[]){triangle, added});
     lab_check_same_text(lab, "the printed triangle: 1 on and below the diagonal, 0 above", triangle, expected);
 }

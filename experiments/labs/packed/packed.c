@@ -72,8 +72,7 @@ static void show_positions(mg_lab *lab, const lab_training *t, const mg_evaluati
     for (int i = 0; i < N_MODELS; i++)
         lab_line(figure, t->variant[i].color, t->variant[i].name, (int)e[i].n_positions, NULL, e[i].position_loss);
     if (e[CAUSAL].position_floor)
-        lab_line(figure, LAB_FLOOR, "best honest predictor", (int)e[CAUSAL].n_positions, NULL,
-                 e[CAUSAL].position_floor);
+        lab_floor_curve(figure, "best honest predictor", (int)e[CAUSAL].n_positions, NULL, e[CAUSAL].position_floor);
     lab_vertical(figure, "last of the prefix", (double)(P - 1));
     lab_figure_end(figure, "In the prefix each position sees its label, except the last: its label is the first token "
                            "after the prefix. From there on the three models face the same task.");
@@ -81,8 +80,7 @@ static void show_positions(mg_lab *lab, const lab_training *t, const mg_evaluati
 
 static void show_losses(mg_lab *lab, const lab_training *t, const mg_evaluation e[N_MODELS], ptrdiff_t P) {
     lab_table *table = lab_table_begin(lab, "losses", "Validation loss in nats per token",
-                                       "mask\tall positions\tpositions with a readable label\tthe others\tfloor of "
-                                       "the others");
+                                       "mask\tall positions\tlabel readable\tthe others\ttheir floor");
     for (int i = 0; i < N_MODELS; i++) {
         ptrdiff_t T = e[i].n_positions, honest = i == PREFIX ? P - 1 : 0;
         char readable[32] = "–", floor[32] = "–";

@@ -46,14 +46,14 @@ static void show_gradients(mg_lab *lab, const mg_gpt_config *model, const satura
         lab_color color;
     } pairs[] = {{GPT2_SCALED, LAB_SKY}, {ONE_SCALED, LAB_AMBER}, {TWO_SCALED, LAB_PURPLE}};
     enum { N_PAIRS = sizeof pairs / sizeof *pairs };
-    static const char *const of_what[] = {"scores", "W_q", "W_k", "W_v"};
+    static const char *const of_what[] = {"scores", "query W", "key W", "value W"};
     int n_places = 4 * p->n_layer;
     const char **places = lab_memory(lab, (size_t)n_places, sizeof *places);
     double *y = lab_numbers(lab, n_places);
     for (int i = 0; i < n_places; i++) places[i] = lab_format(lab, "%d %s", i / 4, of_what[i % 4]);
     lab_figure *figure = lab_figure_begin(
         lab, "gradients", "Gradients before the first step: without the division / with it",
-        (lab_axes){.x = "layer, and of what", .y = "ratio of the norms", .y_from_zero = true});
+        (lab_axes){.x = "layer, and gradient of", .y = "ratio of the norms", .y_from_zero = true});
     for (int i = 0; i < N_PAIRS; i++) {
         for (int layer = 0; layer < p->n_layer; layer++) {
             const saturation_numbers *with = saturation_at(p, pairs[i].scaled, 0, layer),
@@ -77,9 +77,8 @@ static void show_gradients(mg_lab *lab, const mg_gpt_config *model, const satura
 }
 
 static void show_table(mg_lab *lab, const lab_training *t, const saturation_probes *p) {
-    lab_table *table = lab_table_begin(
-        lab, "training", "The models before the first step and after the last",
-        "init, scaling\tstep\tlayer\tentropy\tsaturated\t|d scores|\t|d W_q|\t|d W_k|\t|d W_v|");
+    lab_table *table = lab_table_begin(lab, "training", "The models before the first step and after the last",
+                                       "init, scaling\tstep\tlayer\tentropy\t>0.99\t|d S|\t|d W_q|\t|d W_k|\t|d W_v|");
     for (int i = 0; i < N_PAIRED; i++)
         for (int end = 0; end < 2; end++)
             for (int layer = 0; layer < p->n_layer; layer++) {
@@ -89,11 +88,12 @@ static void show_table(mg_lab *lab, const lab_training *t, const saturation_prob
                               t->evaluation_step[e], layer, n->entropy, n->saturated, n->scores, n->w_q, n->w_k,
                               n->w_v);
             }
-    lab_table_end(table,
-                  "Entropy is the mean over rows, as a share of ln(visible keys); saturated, the share of rows with a "
-                  "weight above 0.99. Norms are of the gradients of "
-                  "the mean loss over %d windows, the same for all.",
-                  SATURATION_PROBE);
+    lab_table_end(
+        table,
+        "Entropy is the mean over rows, as a share of ln(visible keys); >0.99, the share of rows with a weight "
+        "above that. Norms are of the gradients of the mean loss over %d windows, the same for all; S are "
+        "the scores.",
+        SATURATION_PROBE);
 }
 
 /* ---- What is checked about the training ---- */
