@@ -10,6 +10,8 @@ enum { V = 11 };
 /* How far logits may differ that come from a cache or from another number of rows: in portable arithmetic, not at all.
  */
 static const double CACHED = MG_ONE_SUM ? 0 : 1e-4;
+/* And those of a document in a window, from those that it has alone. */
+static const double ALONE = MG_ONE_SUM ? 0 : 1e-5;
 
 static mg_gpt_config small(void) {
     mg_gpt_config c = {0};
@@ -277,7 +279,7 @@ static void documents_do_not_see_each_other(void **state) {
             double difference = 0;
             for (int i = 0; i < (end - begin) * V; i++)
                 difference = fmax(difference, fabs((double)(alone->data[i] - packed->data[begin * V + i])));
-            assert_true(run_on && begin > 0 ? difference > 1e-3 : difference < 1e-5);
+            assert_true(run_on && begin > 0 ? difference > 1e-3 : difference <= ALONE);
             int kept = ids[begin];
             if (kept == END) continue;
             ids[begin] = (kept + 1) % V == END ? (kept + 2) % V : (kept + 1) % V;
