@@ -116,8 +116,8 @@ static bool show_progress(void *user, mg_audit_probe probe, long calls, long pla
     if (!w->silent && calls == 2) {
         mg_progress_clear(&w->progress);
         double seconds = (now - w->asked) * 2 * (double)w->audit->planned_tokens / (double)w->audit->asked;
-        fprintf(stderr, "at most %ld calls of the model; at this pace about %.0f s, if nothing fails\n", planned,
-                ceil(seconds));
+        fprintf(stderr, "at most %s of the model; at this pace about %.0f s, if nothing fails\n",
+                mg_count(planned, "call").text, ceil(seconds));
         w->progress = mg_progress_begin(0, planned, 1);
     }
     if (!w->silent && calls > 2 && w->progress.line.live)

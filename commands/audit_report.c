@@ -58,9 +58,9 @@ void audit_report_print(FILE *out, const audit_about *about, const mg_audit *aud
     bool color = mg_terminal_color(out);
     char text[1400];
     fprintf(out, "\nmaskgrad audit: %s\n%s\n\n", mg_shown(about->subject).text, title);
-    snprintf(text, sizeof text, "vocabulary %d, context %d, %s; %s of %s, %ld calls of the model, %.1f s", about->vocab,
+    snprintf(text, sizeof text, "vocabulary %d, context %d, %s; %s of %s, %s of the model, %.1f s", about->vocab,
              about->context, mg_audit_dtype_name(about->dtype), mg_count(audit->sequences, "sequence").text,
-             mg_count(audit->length, "token").text, audit->calls, about->seconds);
+             mg_count(audit->length, "token").text, mg_count(audit->calls, "call").text, about->seconds);
     mg_print_wrapped(out, columns, "  ", "  ", text);
     fputs("\n", out);
     for (mg_audit_probe p = 0; p < MG_AUDIT_N_PROBES; p++) {

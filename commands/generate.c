@@ -95,10 +95,6 @@ static const mg_command_line line = {
            "text. Beyond the context nothing is drafted.",
 };
 
-static bool has_text(const mg_checkpoint *checkpoint) {
-    return checkpoint->tokenizer && mg_tokenizer_get_kind(checkpoint->tokenizer) != MG_TOKENIZER_NONE;
-}
-
 /* ---- The prompt ---- */
 
 typedef struct prompt {
@@ -107,12 +103,16 @@ typedef struct prompt {
     bool is_empty; /* ids holds the id that precedes a text, which is not printed */
 } prompt;
 
+static bool has_text(const mg_checkpoint *checkpoint) {
+    return checkpoint->tokenizer && mg_tokenizer_get_kind(checkpoint->tokenizer) != MG_TOKENIZER_NONE;
+}
+
 static mg_status read_prompt(prompt *p, const generate_options *o, const mg_checkpoint *checkpoint, mg_error *error) {
     const mg_tokenizer *tokenizer = checkpoint->tokenizer;
     int vocab_size = mg_gpt_get_config(checkpoint->gpt)->vocab_size;
     if (o->ids) return mg_ids_parse(o->ids, vocab_size, &p->ids, &p->n, error);
     if (o->prompt && o->prompt[0]) {
-        if (!tokenizer)
+        if (!has_text(checkpoint))
             return mg_error_set(error, MG_ERR_INPUT, "the checkpoint has no tokenizer: give the prompt with --ids");
         mg_error reason;
         mg_status status = mg_tokenizer_encode(&p->ids, &p->n, tokenizer, o->prompt, strlen(o->prompt), &reason);

@@ -132,8 +132,7 @@ mg_status mg_id_list_make(mg_id_list *list, size_t length, mg_error *error) {
 static mg_status check_encodes(const mg_tokenizer *t, mg_error *error) {
     if (t->row->encode) return MG_OK;
     return mg_error_set(error, MG_ERR_INPUT,
-                        "this model has no tokenizer and cannot read text: give it ids, or import it again "
-                        "with its merges.txt");
+                        "this model has no tokenizer and cannot read text; import it again with its merges.txt");
 }
 
 mg_status mg_tokenizer_append(const mg_tokenizer *t, const char *text, size_t length, mg_id_list *list,
