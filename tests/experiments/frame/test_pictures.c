@@ -1,6 +1,7 @@
 /* Curves, heat maps and tables: what follows from their numbers, before anything is drawn. */
 #include "attention.h"
 #include "lab_for_test.h"
+#include "plot.h"
 
 static void an_axis_shows_what_can_be_shown(void **state) {
     (void)state;
@@ -183,6 +184,36 @@ static void what_lies_together_is_told_apart(void **state) {
     remove_lab(lab);
 }
 
+/* What gnuplot is told: powers of ten and exponents are raised, and what cannot be shown is not drawn but said. */
+static void a_script_is_typeset(void **state) {
+    (void)state;
+    char folder[64], *script = NULL;
+    size_t size;
+    mg_lab *lab = lab_for_test(folder);
+    lab_figure *f = lab_figure_begin(lab, "script", "",
+                                     (lab_axes){.x = "√d_k", .y = "W^O", .log_x = true, .log_y = true});
+    double x[12], y[12], none[12] = {0};
+    for (int i = 0; i < 12; i++) {
+        x[i] = i + 1;
+        y[i] = 1e-2 * pow(x[i], -1.75);
+    }
+    lab_line(f, LAB_MASKED, "α^(γ+1), x^2 and x^y", 12, x, y);
+    lab_line(f, LAB_UNMASKED, "nothing", 12, x, none);
+    lab_fit_power(f, LAB_MASKED, "fit", 12, x, y);
+    lab_floor_curve(f, "floor", 2, (double[]){1, 12}, (double[]){1e-5, 3e-5});
+    FILE *out = open_memstream(&script, &size);
+    lab_figure_plot(out, f);
+    fclose(out);
+    static const char *const said[] = {"'10⁻⁵' 1e-05",         "'√dₖ'",         "'Wᴼ'",
+                                       "'αᵞ⁺¹, x² and x^y'",   "'fit: x⁻¹·⁷⁵'", "'nothing: 0'",
+                                       "'floor, mean: 2e-05'", "$s0 with"};
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++)
+        if (!strstr(script, said[i])) fail_msg("%s is not in %s", said[i], script);
+    assert_null(strstr(script, "$s1 with"));
+    free(script);
+    remove_lab(lab);
+}
+
 static void names_become_files(void **state) {
     (void)state;
     char folder[64];
@@ -218,6 +249,7 @@ int main(void) {
         cmocka_unit_test(ticks_differ_in_what_they_say),
         cmocka_unit_test(a_log_axis_is_marked_at_its_own_places),
         cmocka_unit_test(what_lies_together_is_told_apart),
+        cmocka_unit_test(a_script_is_typeset),
         cmocka_unit_test(names_become_files),
         cmocka_unit_test(colors_keep_their_order),
     };

@@ -227,6 +227,8 @@ static void prose_is_typeset(void **state) {
         {"divided by √d_k, at d_k = 64",
          "divided by √<span class=\"root\">d<sub>k</sub></span>, at d<sub>k</sub> = 64"},
         {"W^O, W_q and x^0.98", "W<sup>O</sup>, W<sub>q</sub> and x<sup>0.98</sup>"},
+        {"x^-1.96, x^-, d W_k", "x<sup>−1.96</sup>, x^-, d W<sub>k</sub>"},
+        {"-inf, inf; info, -info", "−∞, ∞; info, -info"},
         {"(1 − α^(γ+1)) / x^(n)", "(1 − α<sup>γ+1</sup>) / x<sup>n</sup>"},
         {"^(1), a^(, a^() and (^(1))", "^(1), a^(, a^() and (^(1))"},
         {"1/√C and √64", "1/√<span class=\"root\">C</span> and √<span class=\"root\">64</span>"},
