@@ -351,33 +351,62 @@ static void check_costliest(mg_lab *lab, const study *s, const outcome *worst, d
     lab_check_above(lab, errors, by_errors, 3, "s.e.");
 }
 
+/* The costliest of n removals, and what all of them did. */
+typedef struct effects {
+    const outcome *worst;
+    double before;  /* the most weight that moved in maps that nothing may have reached, */
+    double reached; /* and in those that something may have */
+    double road;    /* the largest difference between the two ways to remove a part */
+    bool none;      /* no removal moved a loss or a map */
+} effects;
+
+static effects sum_up(int n, const outcome *all) {
+    effects e = {.worst = &all[0], .none = true};
+    for (int i = 0; i < n; i++) {
+        e.before = lab_larger(e.before, all[i].before);
+        e.road = lab_larger(e.road, all[i].other_road);
+        if (!isnan(all[i].most)) e.reached = lab_larger(e.reached, all[i].most);
+        if (all[i].change.mean > e.worst->change.mean) e.worst = &all[i];
+        e.none &= all[i].change.mean == 0 && all[i].change.error == 0;
+    }
+    e.none &= e.reached == 0;
+    return e;
+}
+
+/* Where no removal moves anything, a removal in the wrong place would not show either. */
+static void check_removals(mg_lab *lab, const effects *e, bool several_layers) {
+    const char *before = "weight moved in maps before what was left out";
+    const char *behind = "weight moved in maps after what was left out, at most";
+    const char *road = "the same removals by setting weights to 0: largest difference of a loss";
+    if (e->none) {
+        const char *why = "no removal moves a loss or a map: this model does nothing with its layers";
+        lab_undecided(lab, before, e->before, "", "%s", why);
+        if (several_layers) lab_undecided(lab, behind, e->reached, "", "%s", why);
+        lab_undecided(lab, road, e->road, "nats", "%s", why);
+        return;
+    }
+    lab_check_zero(lab, before, e->before, "");
+    if (several_layers && e->reached == 0 && lab_asked(lab)->checkpoint)
+        lab_undecided(lab, behind, e->reached, "", "nothing that this model leaves out reaches a later map");
+    else if (several_layers)
+        lab_check_above(lab, behind, e->reached, 0, "");
+    lab_check_below(lab, road, e->road, 1e-4, "nats");
+}
+
 static void check_all(mg_lab *lab, study *s, const outcome *all, int n, const double *base) {
     double *again = lab_numbers(lab, s->texts->n), *nothing = lab_numbers(lab, s->config->n_layer * s->config->n_head);
-    double different = 0, before = 0, road = 0, moved_most = 0;
+    double different = 0, moved_most = 0;
     losses(s, (removal){-1, -1}, again);
     for (int i = 0; i < s->texts->n; i++) different += again[i] != base[i];
     map_changes(s, (removal){-1, -1}, nothing);
     for (int i = 0; i < s->config->n_layer * s->config->n_head; i++) moved_most = lab_larger(moved_most, nothing[i]);
-    const outcome *worst = &all[0];
-    double reached = 0;
-    for (int i = 0; i < n; i++) {
-        before = lab_larger(before, all[i].before);
-        road = lab_larger(road, all[i].other_road);
-        if (!isnan(all[i].most)) reached = lab_larger(reached, all[i].most);
-        if (all[i].change.mean > worst->change.mean) worst = &all[i];
-    }
-    lab_answer(lab, "costliest", worst->change.mean);
+    effects e = sum_up(n, all);
+    lab_answer(lab, "costliest", e.worst->change.mean);
     lab_check_zero(lab, "nothing left out: texts whose loss differs", different, "");
     lab_check_zero(lab, "nothing left out: weight moved in the maps", moved_most, "");
-    lab_check_zero(lab, "weight moved in maps before what was left out", before, "");
-    const char *behind = "weight moved in maps after what was left out, at most";
-    if (s->config->n_layer > 1 && reached == 0 && lab_asked(lab)->checkpoint)
-        lab_undecided(lab, behind, reached, "", "nothing that this model leaves out reaches a later map");
-    else if (s->config->n_layer > 1)
-        lab_check_above(lab, behind, reached, 0, "");
-    lab_check_below(lab, "the same removals by setting weights to 0: largest difference of a loss", road, 1e-4, "nats");
+    check_removals(lab, &e, s->config->n_layer > 1);
     if (lab_asked(lab)->checkpoint) return; /* a model that has learned nothing misses nothing */
-    check_costliest(lab, s, worst, lab_mean_of(s->texts->n, base).mean);
+    check_costliest(lab, s, e.worst, lab_mean_of(s->texts->n, base).mean);
 }
 
 /* ---- All of it ---- */

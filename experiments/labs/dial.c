@@ -125,11 +125,14 @@ static void show_curves(mg_lab *lab, const lab_training *t, double floor, double
     if (!isnan(floor)) lab_floor(figure, "best honest predictor", floor);
     if (!isnan(cheat)) lab_floor(figure, "best reader of labels", cheat);
     lab_figure_end(
-        figure, "The causal model is honest: it can come down to the best honest predictor, but not end below "
-                "it. For all others the lowest loss possible is the same, since the label is one token "
-                "ahead and more of the future tells nothing new. Look which get there, and how soon: for 1 ahead the "
-                "label is always the last token of those that a position sees, without a mask only its distance "
-                "tells it from the others.");
+        figure,
+        "%sFor all others the lowest loss possible is the same, since the label is one token "
+        "ahead and more of the future tells nothing new. Look which get there, and how soon: for 1 ahead the "
+        "label is always the last token of those that a position sees, without a mask only its distance "
+        "tells it from the others.",
+        isnan(floor) ? "The causal model is honest, and how low an honest model can come on this text is not known. "
+                     : "The causal model is honest: it can come down to the best honest predictor, but not end below "
+                       "it. ");
 }
 
 static void show_losses(mg_lab *lab, const lab_training *t, const mg_evaluation e[N_MODELS], double reference) {
@@ -186,6 +189,21 @@ static void check(mg_lab *lab, const dial_seeds *d, const mg_evaluation e[N_MODE
                          "nats");
 }
 
+/* Too few steps are the commonest reason for a failed check. */
+static void advise(mg_lab *lab, const dial_seeds *d, const mg_evaluation *causal, int steps) {
+    const char *late = "";
+    ptrdiff_t T = causal->n_positions;
+    double last = isnan(causal->floor) ? causal->position_loss[T - 1] : causal->position_floor[T - 1];
+    for (int i = ONE; i < N_MODELS; i++)
+        if (mg_summarize(d->n, d->loss[i]).mean > lab_collapsed(last, T))
+            late = lab_format(lab, "%s%s‘%s’", late, *late ? ", " : "", dials[i].name);
+    if (*late && !lab_too_easy(lab, causal))
+        lab_note(lab,
+                 "After %s some models have not found all of their labels yet: %s. Before reading anything else into "
+                 "a failed check, train longer (--max-iters) or faster (--lr 3e-3).",
+                 mg_count(steps, "step").text, late);
+}
+
 static mg_status evaluate_all(mg_lab *lab, const lab_training *t, mg_evaluation e[N_MODELS], mg_error *error) {
     mg_status status = MG_OK;
     for (int i = 0; i < N_MODELS && !status; i++)
@@ -229,13 +247,18 @@ static mg_status measure(mg_lab *lab, lab_training *t, int n_seeds, const mg_run
         show_losses(lab, t, e, reference);
         show_seeds(lab, &seeds);
         check(lab, &seeds, e);
+        advise(lab, &seeds, &e[CAUSAL], t->n_steps);
     }
     for (int i = 0; i < N_MODELS; i++) mg_evaluation_free(&e[i]);
     return status;
 }
 
 static void tell(mg_lab *lab, const mg_run_options *run, const mg_corpus *corpus) {
-    lab_hypothesis(lab, "The causal model ends at the honest floor or above it.");
+    if (corpus->grammar)
+        lab_hypothesis(lab, "The causal model ends at the honest floor or above it.");
+    else
+        lab_hypothesis(lab, "The causal model is not accused of reading its labels. What the best "
+                            "honest predictor loses on this text nobody knows, so that no loss is compared with it.");
     lab_hypothesis(lab, "One token ahead is enough: it is the label. 2, 4 and all tokens ahead end no lower.");
     lab_hypothesis(lab, "One leaky head in one layer is enough: what one head sees, the residual stream carries to the "
                         "output.");

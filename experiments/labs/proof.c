@@ -310,12 +310,29 @@ static bool show_calls(void *user, mg_audit_probe probe, long calls, long planne
     return lab_interrupted(lab, NULL) == MG_OK;
 }
 
+enum { SPOILT_FROM = 80 };
+
+/* Spoilt: late positions see the next token. `user` is the model as it is. */
+static mg_status spoilt_logits(void *user, const mg_audit_batch *batch, double *to, mg_error *error) {
+    const mg_audit_model *model = user;
+    mg_status status = model->logits(model->user, batch, to, error);
+    ptrdiff_t n = batch->length;
+    for (ptrdiff_t i = 0; i < batch->rows * n; i++)
+        if (i % n >= SPOILT_FROM && i % n + 1 < n) to[i * batch->n_columns] += batch->ids[i + 1];
+    return status;
+}
+
 /* The mask must hold at every position of the context, also where the picture above does not reach. */
 static mg_status judge_context(mg_lab *lab, const lab_model *model, mg_error *error) {
     mg_audit_gpt *subject;
     mg_audit_model asked;
     mg_status status = mg_audit_gpt_new(&subject, &asked, model->checkpoint.gpt, error);
     if (status) return status;
+    mg_audit_model as_it_is = asked;
+    if (lab_broken("proof.context")) {
+        asked.user = &as_it_is;
+        asked.logits = spoilt_logits;
+    }
     unsigned wanted = 1U << MG_AUDIT_REPEAT | 1U << MG_AUDIT_MASK | 1U << MG_AUDIT_CONTROL;
     bool prompt = lab_asked(lab)->prompt != NULL;
     /* The full number of cuts of a large model's long context takes minutes. */
@@ -342,6 +359,7 @@ static mg_status judge_context(mg_lab *lab, const lab_model *model, mg_error *er
                           mask->verdict == MG_AUDIT_INCONCLUSIVE ? mask->evidence : control->evidence);
         else
             lab_check_zero(lab, name, mask->largest, "");
+        if (mask->verdict == MG_AUDIT_FAIL) lab_note(lab, "In the checkpoint's context %s.", mask->evidence);
     }
     mg_audit_free(&audit);
     mg_audit_gpt_free(subject);

@@ -22,6 +22,17 @@ for mask in "--mask causal" "--mask documents --block-size 12" "--lookahead 2" "
     all_pass looked
     [ -s looked/checkpoint.csv ] || fail "$mask: no matrix of the checkpoint"
 done
+# A leak that begins where no picture looks any more.
+"$maskgrad" train --data "$2/datasets/data/sentences.csv" --grammar-size 2000 --max-iters 1 --eval-iters 1 --n-layer 1 \
+    --n-embd 8 --block-size 100 --out-dir long >out.txt 2>&1 || fail "train: $(cat out.txt)"
+MASKGRAD_BREAK=proof.context "$maskgrad" lab proof --quick --checkpoint long --out-dir late >out.txt 2>&1
+[ $? -eq 1 ] || fail "proof.context: not status 1: $(cat out.txt)"
+[ "$(grep -c ',fail$' late/summary.csv)" -eq 1 ] || fail "proof.context: $(grep ',fail$' late/summary.csv)"
+grep -q '^"checkpoint: influence of the future, .* of the 4950 pairs of its context of 100 tokens".*,fail$' late/summary.csv ||
+    fail "proof.context: no verdict on the context turned to fail: $(cat late/summary.csv)"
+tr -s ' \n' ' ' <out.txt | grep -q 'position 80 moves with token 81, .* every prediction from position 80 on sees 1 token ahead' ||
+    fail "proof.context: no pair and no pattern: $(cat out.txt)"
+
 grep -q 'checkpoint: how far ahead' looked/summary.csv || fail "an unmasked checkpoint is taken for a causal one"
 "$maskgrad" lab proof --quick --checkpoint nowhere.h5 --out-dir looked >out.txt 2>&1 && fail "a checkpoint that is not there"
 grep -q nowhere.h5 out.txt || fail "the error does not name the file"
@@ -52,12 +63,20 @@ PYTHON
     "$maskgrad" lab cache --quick --checkpoint silent --out-dir kept >out.txt 2>err.txt
     [ $? -eq 3 ] && [ "$(grep -c 'moves later logits by 0 at most.*,undecided$' kept/summary.csv)" -eq 2 ] ||
         fail "a cache of keys that do not count: $(cat kept/summary.csv err.txt)"
+    "$maskgrad" lab heads --quick --checkpoint silent --out-dir silent-heads >out.txt 2>err.txt
+    [ $? -eq 3 ] && grep -q '^layers whose heads move no logit,.* 2 of 2 layers .*,2,undecided$' silent-heads/summary.csv ||
+        fail "heads that write nothing: $(cat silent-heads/summary.csv err.txt)"
+    "$maskgrad" lab ablation --quick --checkpoint silent --out-dir silent-ablation >out.txt 2>err.txt
+    [ $? -eq 3 ] && [ "$(grep -c 'no removal moves a loss or a map.*,undecided$' silent-ablation/summary.csv)" -eq 3 ] ||
+        fail "removals of nothing: $(cat silent-ablation/summary.csv err.txt)"
     edit zero '' 'x * 0'
     "$maskgrad" lab attention --checkpoint zero --out-dir zeros >out.txt 2>err.txt
     [ $? -eq 3 ] && grep -q 'every output of every head is 0.*,undecided$' zeros/summary.csv ||
         fail "a model of zeros: $(cat zeros/summary.csv err.txt)"
     edit half h.1.attn.c_proj 'x * 0' # one silent layer is no silent model
     "$maskgrad" lab proof --quick --checkpoint half --out-dir looked >out.txt 2>err.txt || fail "one silent layer"
+    "$maskgrad" lab heads --quick --checkpoint half --out-dir half-heads >out.txt 2>err.txt
+    [ $? -eq 3 ] && grep -q ' 1 of 2 layers ' half-heads/summary.csv || fail "one silent layer: $(cat half-heads/summary.csv err.txt)"
     grep -q '1128 of the 1128 pairs of its context of 48 tokens' looked/summary.csv || fail "$(cat looked/summary.csv)"
     for number in nan inf -inf; do
         edit bad h.0.mlp.c_fc.weight "np.where(np.arange(x.size).reshape(x.shape) == 7, np.float32('$number'), x)"

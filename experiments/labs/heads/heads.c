@@ -102,6 +102,7 @@ static mg_status measure(mg_lab *lab, lab_subject *subject, mg_gpt *unmasked, mg
     lab_head_numbers uniform = lab_head_measure(m.T, map, NULL);
     lab_answer(lab, "before", lab_head_most_before(&m));
     lab_head_check_maps(lab, &m, config);
+    lab_head_check_effect(lab, subject->gpt, &texts);
     lab_head_show_portraits(lab, subject, &texts, asked_layer(lab));
     lab_head_show_layers(lab, &m, &uniform, mg_gpt_is_causal(config));
     lab_head_show_scatter(lab, &m, &uniform);

@@ -66,6 +66,8 @@ static inline ptrdiff_t lab_head_count(const lab_head_maps *m) {
 void lab_head_measure_all(mg_lab *lab, mg_gpt *gpt, const lab_text_set *texts, lab_head_maps *m);
 /* Whether they are maps of attention at all. */
 void lab_head_check_maps(mg_lab *lab, const lab_head_maps *m, const mg_gpt_config *config);
+/* The control: whether what is read off the maps counts for any prediction of the first text. */
+void lab_head_check_effect(mg_lab *lab, mg_gpt *gpt, const lab_text_set *texts);
 
 /* ---- What they show (heads_show.c) ---- */
 

@@ -113,6 +113,35 @@ static double excess_entropy(mg_lab *lab, const lab_head_maps *m, const mg_gpt_c
     return excess;
 }
 
+/* Whether a logit of these ids moves when the heads of one layer write nothing. */
+static bool layer_counts(mg_gpt *gpt, mg_tape *tape, const int *ids, int T, int layer, unsigned char *off) {
+    const mg_gpt_config *config = mg_gpt_get_config(gpt);
+    int n_head = config->n_head;
+    memset(off, 0, (size_t)config->n_layer * (size_t)n_head);
+    memset(off + (ptrdiff_t)layer * n_head, 1, (size_t)n_head);
+    const mg_gpt_ablation silenced = {.heads = off};
+    const mg_tensor *whole = mg_gpt_forward(gpt, tape, ids, 1, T, NULL);
+    const mg_tensor *without = mg_gpt_forward(gpt, tape, ids, 1, T, &(mg_gpt_pass){.ablation = &silenced});
+    bool counts = memcmp(whole->data, without->data, (size_t)mg_size(whole) * sizeof *whole->data) != 0;
+    mg_tape_reset(tape);
+    return counts;
+}
+
+void lab_head_check_effect(mg_lab *lab, mg_gpt *gpt, const lab_text_set *texts) {
+    int n_layer = mg_gpt_get_config(gpt)->n_layer, silent = 0;
+    unsigned char *off = lab_memory(lab, (size_t)(n_layer * mg_gpt_get_config(gpt)->n_head), 1);
+    mg_tape *tape = lab_inference_tape();
+    for (int layer = 0; layer < n_layer; layer++) silent += !layer_counts(gpt, tape, texts->ids, texts->T, layer, off);
+    mg_tape_free(tape);
+    const char *name = "layers whose heads move no logit";
+    if (silent > 0)
+        lab_undecided(lab, name, silent, "",
+                      "what the heads of %d of %s write moves no logit: their maps have no effect", silent,
+                      mg_count(n_layer, "layer").text);
+    else
+        lab_check_count(lab, name, silent, 0, "");
+}
+
 void lab_head_check_maps(mg_lab *lab, const lab_head_maps *m, const mg_gpt_config *config) {
     lab_check_below(lab, "how far a row's weights are from a sum of 1", m->sum_error, 1e-5, "");
     lab_check_zero(lab, "largest weight where the mask allows none", m->forbidden, "");
