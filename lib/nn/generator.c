@@ -69,6 +69,16 @@ static void predict_window(mg_generator *g) {
 static void predict_prompt(mg_generator *g) {
     predict_window(g);
     g->holds_prompt = true;
+    g->is_cached = g->cache != NULL;
+}
+
+bool mg_make_room(const mg_gpt_config *config, int *window, ptrdiff_t *length, mg_kv_cache *cache) {
+    ptrdiff_t ended = mg_gpt_ended(config, window, *length), left = ended > 0 ? ended : 1;
+    *length -= left;
+    memmove(window, window + left, (size_t)*length * sizeof *window);
+    if (!cache || ended == 0) return false;
+    mg_kv_cache_drop(cache, ended);
+    return true;
 }
 
 static void show_prompt(mg_generator *g) {
@@ -106,13 +116,11 @@ void mg_generator_append(mg_generator *g, int id) {
     check_id(g, id);
     MG_CHECK(g->length > 0, "generator: there is no prompt yet");
     if (g->length == g->block_size) {
-        memmove(g->window, g->window + 1, (size_t)(g->length - 1) * sizeof *g->window);
-        g->window[g->length - 1] = id;
-        predict_window(g);
-        return;
+        g->is_cached = mg_make_room(mg_gpt_get_config(g->gpt), g->window, &g->length, g->is_cached ? g->cache : NULL);
+        g->holds_prompt = false;
     }
     g->window[g->length++] = id;
-    if (g->cache)
+    if (g->is_cached)
         predict(g, &id, 1);
     else
         predict_window(g);

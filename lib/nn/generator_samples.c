@@ -94,7 +94,7 @@ static void take_seat(batch *b, seat *s) {
     s->length = g->prompt_length;
     memcpy(s->window, g->prompt, (size_t)s->length * sizeof *s->window);
     memcpy(s->logits, g->prompt_logits, (size_t)mg_gpt_get_config(g->gpt)->vocab_size * sizeof *s->logits);
-    s->is_cached = s->cache && s->length < g->block_size;
+    s->is_cached = s->cache != NULL;
     if (s->is_cached) mg_kv_cache_copy(s->cache, g->cache);
     b->n_left--;
 }
@@ -131,11 +131,9 @@ static mg_status draw_all(batch *b, mg_sample_fn *on_token, void *user, mg_error
 /* ---- Predicting ---- */
 
 static void append(const batch *b, seat *s) {
-    if (s->length == b->g->block_size) {
-        memmove(s->window, s->window + 1, (size_t)(s->length - 1) * sizeof *s->window);
-        s->length--;
-        s->is_cached = false;
-    }
+    if (s->length == b->g->block_size)
+        s->is_cached = mg_make_room(mg_gpt_get_config(b->g->gpt), s->window, &s->length,
+                                    s->is_cached ? s->cache : NULL);
     s->window[s->length++] = s->id;
 }
 

@@ -80,6 +80,12 @@ mg_status mg_gpt_config_check(const mg_gpt_config *c, mg_error *error) {
     return MG_OK;
 }
 
+ptrdiff_t mg_gpt_ended(const mg_gpt_config *c, const int *ids, ptrdiff_t n) {
+    if (!c->documents || (c->positions_run_on && !c->no_positions)) return 0;
+    while (n > 0 && ids[n - 1] != c->document_end) n--;
+    return n;
+}
+
 mg_mask mg_gpt_mask(const mg_gpt_config *c, int layer, int head) {
     bool leaks = c->leak_lookahead != 0 && layer == c->leak_layer && head == c->leak_head;
     return leaks ? mg_lookahead(c->leak_lookahead) : c->mask;

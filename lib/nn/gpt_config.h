@@ -6,6 +6,7 @@
 #include "mask.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 typedef struct mg_gpt_config {
     int n_layer;        /* blocks; 0: 2 */
@@ -44,6 +45,9 @@ void mg_gpt_config_fill(mg_gpt_config *config);
 mg_status mg_gpt_config_check(const mg_gpt_config *config, mg_error *error);
 /* MG_ERR_INPUT if the number of a mask is out of its range. */
 mg_status mg_mask_check(mg_mask mask, mg_error *error);
+/* Of a text of n tokens, how many of the first the next one can do without: those of documents that ended, if positions
+ * restart or there are none. Leaving them out changes no later logit but for rounding. */
+ptrdiff_t mg_gpt_ended(const mg_gpt_config *config, const int *ids, ptrdiff_t n);
 /* What head `head` of layer `layer` sees. */
 mg_mask mg_gpt_mask(const mg_gpt_config *config, int layer, int head);
 

@@ -68,6 +68,21 @@ bool mg_kv_cache_cut(mg_kv_cache *cache, ptrdiff_t length) {
     return has_all;
 }
 
+void mg_kv_cache_drop(mg_kv_cache *c, ptrdiff_t n) {
+    MG_CHECK(c->document && n >= 0 && n <= c->document[c->length],
+             "kv_cache: the next of %td tokens may see some of the first %td", c->length, n);
+    ptrdiff_t first = n > c->first ? n : c->first;
+    size_t bytes = (size_t)((c->length - first) * c->width) * sizeof(mg_real);
+    for (int layer = 0; layer < c->n_layer; layer++) {
+        ptrdiff_t at = layer * c->capacity * c->width, from = at + (first - c->first) * c->width;
+        memmove(c->keys + at, c->keys + from, bytes);
+        memmove(c->values + at, c->values + from, bytes);
+    }
+    for (ptrdiff_t i = n; i <= c->length; i++) c->document[i - n] = c->document[i] - (int)n;
+    c->first = first - n;
+    c->length -= n;
+}
+
 void mg_kv_cache_copy(mg_kv_cache *to, const mg_kv_cache *from) {
     MG_CHECK(to->n_layer == from->n_layer && to->capacity == from->capacity && to->width == from->width,
              "kv_cache: one is for %d layers, %td tokens and width %td, the other for %d, %td and %td", to->n_layer,

@@ -1,6 +1,7 @@
 /* Keys and values of the tokens seen so far, one pair of (capacity, n_embd) buffers per layer. Exact only because of
  * causality: a key never changes once computed, since no later token can affect it. What no later token sees is dropped
- * when room is needed, so that a window of W positions takes memory for some 2 W tokens, however long the text is. */
+ * when room is needed, so that a window of W positions takes memory for some 2 W tokens, however long the text is, and
+ * a text of documents, whose positions restart, goes on beyond the context. */
 #ifndef MASKGRAD_KV_CACHE_H
 #define MASKGRAD_KV_CACHE_H
 
@@ -26,6 +27,9 @@ void mg_kv_cache_clear(mg_kv_cache *cache);
 /* Keep only the first `length` tokens, which no later one has changed. False, and nothing is left, if some that the
  * next token sees were dropped. */
 bool mg_kv_cache_cut(mg_kv_cache *cache, ptrdiff_t length);
+/* Leave out the first n tokens, of which the next one sees none (mg_gpt_ended): the cache is then that of the others.
+ */
+void mg_kv_cache_drop(mg_kv_cache *cache, ptrdiff_t n);
 /* to->length = from->length and its content; both made for the same model. Many samples can continue one prompt. */
 void mg_kv_cache_copy(mg_kv_cache *to, const mg_kv_cache *from);
 

@@ -187,6 +187,56 @@ static void a_cache_serves_windows_and_documents(void **state) {
     for (int run_on = 0; run_on < 2; run_on++) cached_equals_uncached(with_documents(run_on, MG_MASK_LOOKAHEAD, 0));
 }
 
+/* Beyond the context: documents that ended are dropped, and each logit is still that of its document alone. */
+static void go_on_beyond_the_context(mg_gpt_config c) {
+    enum { TOKENS = 5 * LONG };
+    mg_gpt *gpt = new_gpt(c);
+    mg_tape *tape = new_tape();
+    mg_tape_record(tape, false);
+    mg_kv_cache *cache;
+    int ids[TOKENS], window[LONG], drops = 0;
+    for (int i = 0; i < TOKENS; i += LONG) packed_ids(ids + i, LONG);
+    for (int i = LONG - 1; i < TOKENS; i += LONG) ids[i] = END;
+    assert_int_equal(mg_kv_cache_new(&cache, mg_gpt_get_config(gpt), NULL), MG_OK);
+    ptrdiff_t n = 0, begin = 0;
+    for (ptrdiff_t t = 0; t < TOKENS; t++) {
+        if (n == LONG || t % 37 == 36) { /* when it is full, and at any other time */
+            ptrdiff_t ended = mg_gpt_ended(&c, window, n);
+            mg_kv_cache_drop(cache, ended);
+            memmove(window, window + ended, (size_t)(n -= ended) * sizeof *window);
+            drops += ended > 0;
+        }
+        window[n++] = ids[t];
+        mg_tensor *cached = mg_gpt_forward(gpt, tape, ids + t, 1, 1, &(mg_gpt_pass){.cache = &cache});
+        mg_tensor *alone = mg_gpt_forward(gpt, tape, ids + begin, 1, t + 1 - begin, NULL);
+        for (int v = 0; v < V; v++) assert_close(cached->data[v], alone->data[(t - begin) * V + v], CACHED);
+        assert_int_equal(cache->length, n);
+        assert_true(cache->length - cache->first <= cache->capacity);
+        if (ids[t] == END) begin = t + 1;
+        mg_tape_reset(tape);
+    }
+    assert_true(drops > 10);
+    if (begin < TOKENS || n > 0) assert_fails(mg_kv_cache_drop(cache, n + 1), "may see some of the first");
+    mg_kv_cache_free(cache);
+    mg_tape_free(tape);
+    mg_gpt_free(gpt);
+}
+
+static void a_cache_drops_documents_that_ended(void **state) {
+    (void)state;
+    go_on_beyond_the_context(with_documents(false, MG_MASK_LOOKAHEAD, 0));
+    go_on_beyond_the_context(with_documents(false, MG_MASK_WINDOW, 5));
+    go_on_beyond_the_context(with_documents(false, MG_MASK_WINDOW, 40));
+    mg_gpt_config c = with_documents(true, MG_MASK_LOOKAHEAD, 0);
+    int ids[] = {END, 1, END, 2};
+    assert_int_equal(mg_gpt_ended(&c, ids, 4), 0); /* where positions run on, the next one would get another */
+    c.no_positions = true;
+    assert_int_equal(mg_gpt_ended(&c, ids, 4), 3);
+    assert_int_equal(mg_gpt_ended(&c, ids, 3), 3);
+    assert_int_equal(mg_gpt_ended(&c, ids + 1, 1), 0);
+    go_on_beyond_the_context(c);
+}
+
 static void a_windows_cache_takes_memory_for_the_window(void **state) {
     (void)state;
     mg_gpt_config c = with_mask(MG_MASK_WINDOW, 40);
@@ -556,6 +606,7 @@ int main(void) {
         cmocka_unit_test(sequences_with_caches_side_by_side),
         cmocka_unit_test(a_windows_cache_takes_memory_for_the_window),
         cmocka_unit_test(documents_do_not_see_each_other),
+        cmocka_unit_test(a_cache_drops_documents_that_ended),
         cmocka_unit_test(a_cache_needs_causality),
         cmocka_unit_test(bits_do_not_depend_on_who_looks),
         cmocka_unit_test(a_step_after_the_first_allocates_nothing),

@@ -12,6 +12,14 @@ static mg_trainer *trained(mg_corpus **corpus) {
     return trainer;
 }
 
+/* Evaluate it as if its sentences were documents, which leave a full window when they have ended. */
+static void see_documents(mg_trainer *trainer, const mg_corpus *corpus) {
+    mg_gpt_config seen = *mg_gpt_get_config(mg_trainer_model(trainer));
+    seen.documents = true;
+    assert_ok(mg_corpus_document_end(corpus, &seen.document_end, &fixture_error));
+    mg_gpt_see_as(mg_trainer_model(trainer), &seen);
+}
+
 static mg_generator *generator_for(mg_trainer *trainer, bool cache) {
     mg_generator *generator;
     assert_ok(mg_generator_new(&generator, mg_trainer_model(trainer), 33, cache, &fixture_error));
@@ -22,10 +30,7 @@ static void assert_same_logits(mg_generator *a, mg_generator *b) {
     for (int i = 0; i < 33; i++) assert_close(mg_generator_logits(a)[i], mg_generator_logits(b)[i], 1e-4);
 }
 
-static void test_cached_is_uncached(void **state) {
-    (void)state;
-    mg_corpus *corpus;
-    mg_trainer *trainer = trained(&corpus);
+static void assert_cached_is_uncached(mg_trainer *trainer, const mg_corpus *corpus) {
     mg_generator *cached = generator_for(trainer, true), *plain = generator_for(trainer, false);
     for (ptrdiff_t length = 1; length <= BLOCK + 2; length++) {
         mg_generator_prompt(cached, corpus->ids, length);
@@ -39,6 +44,15 @@ static void test_cached_is_uncached(void **state) {
     }
     mg_generator_free(cached);
     mg_generator_free(plain);
+}
+
+static void test_cached_is_uncached(void **state) {
+    (void)state;
+    mg_corpus *corpus;
+    mg_trainer *trainer = trained(&corpus);
+    assert_cached_is_uncached(trainer, corpus);
+    see_documents(trainer, corpus);
+    assert_cached_is_uncached(trainer, corpus);
     mg_trainer_free(trainer);
     mg_corpus_free(corpus);
 }
@@ -152,6 +166,8 @@ static void test_samples_side_by_side_are_those_drawn_alone(void **state) {
     mg_trainer *trainer = trained(&corpus);
     for (ptrdiff_t prompt = 1; prompt <= BLOCK + 2; prompt += 3)
         for (int cache = 0; cache < 2; cache++) assert_same_as_alone(trainer, corpus, cache, prompt);
+    see_documents(trainer, corpus);
+    for (int cache = 0; cache < 2; cache++) assert_same_as_alone(trainer, corpus, cache, BLOCK);
     mg_trainer_free(trainer);
     mg_corpus_free(corpus);
 }
