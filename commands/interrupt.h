@@ -6,10 +6,10 @@
 
 #include "evaluation.h"
 
-/* `doing` is what it then prints: "finishing the step". */
+/* `doing` is what it then prints: "finishing the step"; NULL: nothing. */
 void mg_interrupt_watch(const char *doing);
 bool mg_interrupt_asked(void);
-mg_stop mg_interrupt_stop(void); /* the same, for what is asked between two steps or batches */
+mg_stop mg_interrupt_stop(void);   /* the same, for what is asked between two steps or batches */
 bool mg_interrupt_by_reader(void); /* it was a reader that went away */
 
 #endif

@@ -1,11 +1,15 @@
 /* The command `train`: what is asked, the folder, the data, and where the run starts from. */
+#include "arithmetic.h"
 #include "commands.h"
 #include "config_file.h"
 #include "data_files.h"
 #include "file_limits.h"
 #include "flags.h"
+#include "gemm.h"
+#include "hash.h"
 #include "heap.h"
 #include "interrupt.h"
+#include "launch.h"
 #include "printable.h"
 #include "progress.h"
 #include "read_text.h"
@@ -15,6 +19,7 @@
 #include "train_output.h"
 #include "utf8.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -126,6 +131,58 @@ static mg_status name_folder(mg_run *run, const mg_run_options *asked, mg_error 
     return mg_run_dir_name(&run->dir, path, error);
 }
 
+/* ---- Several ranks ---- */
+
+/* Only rank 0 writes and prints. */
+static bool leads(const mg_run *run) {
+    return !run->ranks || run->ranks->rank == 0;
+}
+
+/* What a rank above 0 prints until it trains, rank 0 prints, too. Returns the descriptor of the error output. */
+static int mute(void) {
+    int held = dup(STDERR_FILENO), nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (nowhere >= 0) {
+        dup2(nowhere, STDOUT_FILENO);
+        dup2(nowhere, STDERR_FILENO);
+        close(nowhere);
+    }
+    return held;
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text) {
+    return mg_fnv1a(hash, text, strlen(text) + 1);
+}
+
+static uint64_t hash_settings(const mg_run_options *options) {
+    uint64_t hash = hash_text(hash_text(MG_FNV_START, MG_ARITHMETIC), mg_blas_name());
+    mg_setting_cursor at = {0};
+    for (const mg_setting *s; (s = mg_setting_next(&at, mg_run_settings));) {
+        char text[MG_SETTING_ROOM];
+        mg_setting_format(s, (const char *)options + at.base, text, sizeof text);
+        hash = hash_text(hash, text);
+    }
+    return hash;
+}
+
+static mg_status check_ranks(mg_run *run, mg_error *error) {
+    const mg_run_options *o = &run->options;
+    if (!mg_ranks_are_many(run->ranks)) return MG_OK;
+    if (mg_data_is_stream(o->data.path))
+        return mg_error_set(error, MG_ERR_INPUT,
+                            "--data %s: only one of %d ranks has the standard input: give a file that all can read",
+                            o->data.path, run->ranks->count);
+    mg_status status = mg_ranks_check(run->ranks, o->train.grad_accum, error);
+    if (status != MG_OK) return status;
+    return mg_ranks_same(run->ranks, hash_settings(o), "settings or another BLAS kernel", error);
+}
+
+/* Ranks on one machine share its processors, unless --threads says otherwise. */
+static void set_threads(const mg_run *run) {
+    mg_set_threads(run->options.threads);
+    int share = mg_threads() / mg_launch_neighbors(run->ranks);
+    if (run->options.threads == 0 && mg_launch_neighbors(run->ranks) > 1) mg_set_threads(share > 0 ? share : 1);
+}
+
 /* ---- Resuming ---- */
 
 /* A setting's flag as it was given: two set the lookahead. */
@@ -162,7 +219,7 @@ static mg_status resume_settings(mg_run *run, start *from, const mg_given *given
     if (access(run->dir.run_json, F_OK) != 0)
         return mg_error_set(error, MG_ERR_INPUT, "there is no run to resume in %s: it has no run.json", run->dir.path);
     mg_run_options stored;
-    mg_status status = mg_run_dir_lock(&run->dir, error);
+    mg_status status = leads(run) ? mg_run_dir_lock(&run->dir, error) : MG_OK;
     if (status == MG_OK) status = mg_run_dir_check_files(&run->dir, error);
     if (status == MG_OK) status = mg_run_json_read(&from->stored, run->dir.run_json, &stored, error);
     if (status != MG_OK) return status;
@@ -316,25 +373,37 @@ static mg_status load_data(mg_run *run, const start *from, const mg_data_options
     return status;
 }
 
-static mg_status prepare(mg_run *run, start *from, const mg_given *given, mg_error *error) {
-    mg_status status = settings(run, from, given, error);
-    if (status != MG_OK || from->finished) return status;
-    mg_set_threads(run->options.threads);
+static mg_status read_data(mg_run *run, const start *from, mg_error *error) {
+    set_threads(run);
     mg_data_options data = run->options.data;
     if (from->has_weights) {
         data.tokenizer = from->weights.tokenizer;
         run->options.train.model.vocab_size = mg_gpt_get_config(from->weights.gpt)->vocab_size;
     }
-    status = load_data(run, from, &data, error);
-    if (status != MG_OK) return status;
+    return load_data(run, from, &data, error);
+}
+
+static mg_status make_trainer(mg_run *run, start *from, mg_error *error) {
     say_other_data(run, from);
-    status = mg_trainer_new(&run->trainer, &run->options.train, run->corpus, error);
+    mg_status status = mg_trainer_new(&run->trainer, &run->options.train, run->corpus, error);
+    if (status == MG_OK) status = mg_trainer_set_ranks(run->trainer, run->ranks, error);
     if (status != MG_OK) return status;
     if (from->resume) return resume_trainer(run, from, error);
-    if (from->has_weights) status = mg_trainer_take_weights(run->trainer, &from->weights, error);
-    if (status == MG_OK) status = make_room(run, error);
     run->starts_from_file = from->has_weights;
-    return status;
+    return from->has_weights ? mg_trainer_take_weights(run->trainer, &from->weights, error) : MG_OK;
+}
+
+/* All ranks do the same, and agree on it before rank 0 changes anything in the folder. */
+static mg_status prepare(mg_run *run, start *from, const mg_given *given, mg_error *error) {
+    mg_status status = mg_ranks_agree(run->ranks, settings(run, from, given, error), error);
+    if (status == MG_OK && !from->finished) status = check_ranks(run, error);
+    if (status != MG_OK || from->finished) return status;
+    status = mg_ranks_agree(run->ranks, read_data(run, from, error), error);
+    if (status == MG_OK) status = mg_ranks_same(run->ranks, run->corpus->hash, "data", error);
+    if (status == MG_OK) status = mg_ranks_agree(run->ranks, make_trainer(run, from, error), error);
+    if (status == MG_OK) status = mg_run_check_weights(run, error);
+    if (status != MG_OK || from->resume) return status;
+    return mg_ranks_agree(run->ranks, leads(run) ? make_room(run, error) : MG_OK, error);
 }
 
 /* ---- All of it ---- */
@@ -363,34 +432,75 @@ static mg_status finish(mg_run *run, bool *stopped, mg_error *error) {
     return MG_OK;
 }
 
+/* The part of a rank above 0. It prints only what rank 0 can no longer print. */
+static mg_status follow(mg_run *run, int error_output, mg_error *error) {
+    dup2(error_output, STDERR_FILENO);
+    run->watch = (mg_run_watch){.stop = mg_interrupt_stop()};
+    mg_interrupt_watch(NULL);
+    return mg_run_follow(run, error);
+}
+
+static void say_stopped(const mg_run *run) {
+    mg_say("train", "%sstopped at step %" PRId64 ", saved in %s; continue with --resume --out-dir %s",
+           mg_interrupt_by_reader() ? "the reader of the output is gone: " : "", mg_trainer_steps_done(run->trainer),
+           mg_shown(run->dir.checkpoint).text, mg_shown(run->dir.path).text);
+}
+
+static void say_strangers(void) {
+    if (mg_launch_strangers() > 1)
+        mg_say("train",
+               "%d processes were started together, and this maskgrad was built without MPI: each trains by itself "
+               "(docs/scale.md)",
+               mg_launch_strangers());
+}
+
+static mg_status work(mg_run *run, const start *from, int error_output, bool *stopped, mg_error *error) {
+    if (from->finished) return MG_OK;
+    if (!leads(run)) return follow(run, error_output, error);
+    mg_status status = train(run, stopped, error);
+    if (status == MG_OK && !*stopped) status = finish(run, stopped, error);
+    if (status == MG_OK && *stopped) say_stopped(run);
+    return status;
+}
+
+/* All ranks end with the exit status of rank 0. If one cannot be reached, MPI ends all when this one exits. */
+static int leave(mg_ranks *ranks, int exit_status) {
+    if (mg_ranks_are_many(ranks)) {
+        if (ranks->broken || mg_ranks_broadcast(ranks, &exit_status, sizeof exit_status, NULL) != MG_OK) return 1;
+    }
+    mg_launch_leave(ranks);
+    return exit_status;
+}
+
 static int run_command(int argc, char **argv) {
     mg_error error = {MG_OK, ""};
     mg_run run = {.options = mg_run_defaults(), .dir = {.lock = -1}, .saved_step = -1};
     mg_flag_table tables[MG_MAX_FLAG_TABLES];
     mg_given given;
+    mg_status status = mg_launch_join(&run.ranks, &error);
+    if (status != MG_OK) return mg_command_end(&line, status, &error);
+    int error_output = leads(&run) ? STDERR_FILENO : mute();
     flag_tables(tables, &run.options);
     mg_flags_parse(&line, tables, argc, argv, NULL, &given);
 
     start from = {0};
     bool stopped = false;
-    mg_status status = take_config(&run, &from, &given, &error);
+    status = mg_ranks_agree(run.ranks, take_config(&run, &from, &given, &error), &error);
     if (status == MG_OK) status = prepare(&run, &from, &given, &error);
     if (from.finished) mg_say("train", "the run in %s is finished", mg_shown(run.dir.path).text);
     if (status != MG_OK && run.dir.lock >= 0) mg_run_dir_unmake(&run.dir);
     bool held = status != MG_OK && run.options.auto_resume && run.dir.held;
+    if (run.dir.held) say_strangers();
     if (from.has_weights) mg_checkpoint_free(&from.weights);
-    if (status == MG_OK && !from.finished) status = train(&run, &stopped, &error);
-    if (status == MG_OK && !from.finished && !stopped) status = finish(&run, &stopped, &error);
-    if (status == MG_OK && stopped)
-        mg_say("train", "%sstopped at step %" PRId64 ", saved in %s; continue with --resume --out-dir %s",
-               mg_interrupt_by_reader() ? "the reader of the output is gone: " : "", mg_trainer_steps_done(run.trainer),
-               mg_shown(run.dir.checkpoint).text, mg_shown(run.dir.path).text);
+    if (status == MG_OK) status = work(&run, &from, error_output, &stopped, &error);
+    mg_ranks *ranks = run.ranks;
     mg_run_free(&run);
     mg_run_json_free(from.stored);
     mg_run_json_free(from.repeated);
     mg_free(from.config);
-    int exit_status = mg_command_end(&line, status, &error);
-    return held ? 3 : status == MG_OK && stopped ? 130 : exit_status;
+    bool speaks = !ranks || ranks->rank == (ranks->broken && ranks->missing == 0 ? 1 : 0);
+    int exit_status = speaks ? mg_command_end(&line, status, &error) : 1;
+    return leave(ranks, held ? 3 : status == MG_OK && stopped ? 130 : exit_status);
 }
 
 const mg_command mg_train_command = {"train", "Train a model, with the causal mask or without", run_command};

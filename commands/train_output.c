@@ -72,9 +72,11 @@ void mg_train_announce(const mg_run *run) {
     char mask[128];
     mg_mask_words(&o->model, mask, sizeof mask);
     char text[1024];
-    snprintf(text, sizeof text, "%td tokens, vocabulary %d; model: %td parameters, mask %s; seed %" PRIu64 ", %s, %s",
+    char ranks[32] = "";
+    if (mg_ranks_are_many(run->ranks)) snprintf(ranks, sizeof ranks, "%d ranks of ", run->ranks->count);
+    snprintf(text, sizeof text, "%td tokens, vocabulary %d; model: %td parameters, mask %s; seed %" PRIu64 ", %s%s, %s",
              run->corpus->n, o->model.vocab_size, mg_params_count(mg_gpt_params(mg_trainer_model(run->trainer))), mask,
-             o->seed, mg_count(mg_threads(), "thread").text, mg_blas_name());
+             o->seed, ranks, mg_count(mg_threads(), "thread").text, mg_blas_name());
     char name[1100];
     snprintf(name, sizeof name, "%s: ", mg_shown(run->corpus->name).text);
     mg_print_record(stderr, name, "    ", text);
@@ -178,6 +180,9 @@ static void print_summary(const mg_run *run, const mg_evaluation *e, const mg_gr
         printf(", %.0f tokens/s including evaluation and saving",
                (double)((steps - run->first_step) * mg_train_tokens_per_step(run)) / seconds);
     putchar('\n');
+    if (mg_ranks_are_many(run->ranks))
+        printf("%.1f%% of the time in communication, waiting for other ranks included\n",
+               100 * run->ranks->seconds / seconds);
     print_loss(e);
     if (run->corpus->grammar)
         printf("unprompted, it wrote %s, %d of them grammatical\n", mg_count(score->sentences, "sentence").text,

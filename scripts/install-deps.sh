@@ -3,14 +3,17 @@
 # the network only if something is missing, and sudo only where it is needed.
 #
 #     scripts/install-deps.sh            what is needed to build and run
+#     scripts/install-deps.sh --mpi      also MPI, for training with several processes (docs/scale.md)
 #     scripts/install-deps.sh --tests    also what the tests compare with: Chromium, clang, h5py, PyTorch, …
 set -euo pipefail
 
 packages=(gcc libc6-dev cmake ninja-build pkg-config
     libopenblas-openmp-dev libhdf5-dev zlib1g-dev libcsv-dev libcmocka-dev libjansson-dev libpcre2-dev librandom123-dev
     gnuplot-nox fonts-dejavu-core)
+mpi=(libopenmpi-dev openmpi-bin)
+[ "${1:-}" != --mpi ] || packages+=("${mpi[@]}")
 [ "${1:-}" != --tests ] ||
-    packages+=(chromium clang lld wasi-libc libclang-rt-14-dev-wasm32 nodejs hdf5-tools python3 python3-h5py python3-numpy python3-torch valgrind)
+    packages+=(chromium clang lld wasi-libc libclang-rt-14-dev-wasm32 nodejs hdf5-tools python3 python3-h5py python3-numpy python3-torch valgrind "${mpi[@]}")
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     printf 'This system has no apt. maskgrad needs, under the names of your own packages:\n'

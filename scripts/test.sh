@@ -18,5 +18,7 @@ run() { # PRESET [CTEST OPTION...]
 
 echo "== dev: warnings are errors, fresh memory is poisoned"
 run dev
+echo "== mpi: several ranks train what one process trains"
+run mpi
 [ "${1:-}" = --fast ] || { echo "== tsan: the threads" && run tsan; }
 [ "${1:-}" = --fast ] || { echo "== asan: the sanitizers" && run asan -LE trains; }

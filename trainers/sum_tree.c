@@ -49,6 +49,12 @@ mg_sum_node mg_sum_tree_finish(mg_sum_tree *tree) {
     return tree->node[0];
 }
 
+ptrdiff_t mg_sum_first_node(ptrdiff_t begin, ptrdiff_t end) {
+    ptrdiff_t count = 1;
+    while (begin % (2 * count) == 0 && begin + 2 * count <= end) count *= 2;
+    return count;
+}
+
 int mg_sum_most_blocks(ptrdiff_t begin, ptrdiff_t end) {
     int most = 0;
     mg_sum_tree empty = {0}; /* of blocks without a number */

@@ -31,6 +31,8 @@ void mg_sum_tree_add(mg_sum_tree *tree, mg_sum_node node);
 /* Add up what is left, from right to left: one node, which is returned. Where the nodes were those of micro-batches
  * 0 … n-1, it is their sum. */
 mg_sum_node mg_sum_tree_finish(mg_sum_tree *tree);
+/* The count of the first of the nodes that mg_sum_tree_add leaves of micro-batches begin … end-1. */
+ptrdiff_t mg_sum_first_node(ptrdiff_t begin, ptrdiff_t end);
 /* How many blocks a tree holds while the last of begin … end-1 is being computed, at most. */
 int mg_sum_most_blocks(ptrdiff_t begin, ptrdiff_t end);
 

@@ -1,5 +1,6 @@
 #include "trainer.h"
 #include "clock.h"
+#include "parallel.h"
 #include "sum_tree.h"
 #include "train_settings.h"
 
@@ -19,6 +20,8 @@ struct mg_trainer {
     mg_real *row_loss;  /* of the same windows, for the alarm; or NULL */
     double *micro_loss; /* (grad_accum) */
     mg_sum_tree sum;    /* of the micro-batches' gradients */
+    mg_ranks *ranks;    /* that share the micro-batches; NULL: this process computes all */
+    mg_real *scratch;   /* for their sum, or NULL */
     int64_t tokens;
     double best_loss;
 };
@@ -77,10 +80,19 @@ static mg_status make_batch(mg_trainer *trainer, mg_error *error) {
     return trainer->ids && trainer->targets && trainer->micro_loss ? MG_OK : MG_ERR_MEMORY;
 }
 
+/* The micro-batches that this process computes. */
+static mg_range own_micro_batches(const mg_trainer *trainer) {
+    ptrdiff_t n = trainer->options.grad_accum;
+    const mg_ranks *ranks = trainer->ranks;
+    return mg_ranks_are_many(ranks) ? mg_tile_range(n, n / ranks->count, ranks->rank) : (mg_range){0, n};
+}
+
 /* The blocks of the gradients' sum, besides that of the parameters: none for a single micro-batch. */
 static mg_status make_sum(mg_trainer *trainer, mg_error *error) {
     mg_sum_tree *sum = &trainer->sum;
-    int n_blocks = mg_sum_most_blocks(0, trainer->options.grad_accum);
+    mg_range own = own_micro_batches(trainer);
+    int n_blocks = mg_sum_most_blocks(own.begin, own.end);
+    while (sum->n_zeros > n_blocks) mg_free(sum->zeros[--sum->n_zeros]);
     for (sum->size = mg_gpt_params(trainer->gpt)->size; sum->n_zeros < n_blocks; sum->n_zeros++) {
         mg_real *block = mg_alloc_zero((size_t)sum->size, sizeof(mg_real), "the micro-batches' gradients", error);
         if (!block) return MG_ERR_MEMORY;
@@ -139,10 +151,22 @@ void mg_trainer_free(mg_trainer *trainer) {
     mg_free(trainer->targets);
     mg_free(trainer->row_loss);
     mg_free(trainer->micro_loss);
+    mg_free(trainer->scratch);
     for (int i = 0; i < trainer->sum.n_zeros; i++) mg_free(trainer->sum.zeros[i]);
     for (int i = 0; i < trainer->sum.n; i++) mg_free(trainer->sum.node[i].block); /* of a step that failed */
     mg_alarm_free(trainer->alarm);
     mg_free(trainer);
+}
+
+mg_status mg_trainer_set_ranks(mg_trainer *trainer, mg_ranks *ranks, mg_error *error) {
+    int n = trainer->options.grad_accum;
+    mg_status status = mg_ranks_check(ranks, n, error);
+    if (status != MG_OK || !mg_ranks_are_many(ranks)) return status;
+    trainer->ranks = ranks;
+    size_t needed = mg_ranks_sum_scratch(ranks, n, trainer->sum.size);
+    mg_free(trainer->scratch);
+    trainer->scratch = mg_alloc(needed, sizeof(mg_real), "the other ranks' gradients", error);
+    return trainer->scratch ? make_sum(trainer, error) : MG_ERR_MEMORY;
 }
 
 mg_status mg_trainer_set_alarm(mg_trainer *trainer, mg_error *error) {
@@ -175,7 +199,7 @@ static void draw_windows(mg_trainer *trainer) {
 }
 
 /* Forward and backward over one micro-batch: the gradient of its own mean. */
-static void differentiate(mg_trainer *trainer, int micro) {
+static void differentiate(mg_trainer *trainer, ptrdiff_t micro) {
     const mg_train_options *o = &trainer->options;
     ptrdiff_t B = o->batch_size, T = o->model.block_size, begin = micro * B * T;
     mg_gpt_pass pass = {
@@ -190,22 +214,42 @@ static void differentiate(mg_trainer *trainer, int micro) {
     mg_tape_reset(trainer->tape);
 }
 
+/* What the other ranks have computed, besides the gradients: the losses. */
+static mg_status gather_losses(mg_trainer *trainer, mg_error *error) {
+    const mg_train_options *o = &trainer->options;
+    mg_ranks *ranks = trainer->ranks;
+    size_t each = (size_t)(o->grad_accum / ranks->count);
+    size_t rows = each * (size_t)o->batch_size * (size_t)o->model.block_size;
+    mg_status status = mg_ranks_gather(ranks, trainer->micro_loss, each * sizeof(double), error);
+    if (status != MG_OK || !trainer->row_loss) return status;
+    return mg_ranks_gather(ranks, trainer->row_loss, rows * sizeof(mg_real), error);
+}
+
 /* All micro-batches; their gradients' sum is in the parameters' block. All are of one size, so the mean over everything
  * is the sum divided by how many they are, which the update's grad_scale does. */
-static double accumulate(mg_trainer *trainer) {
+static mg_status accumulate(mg_trainer *trainer, double *loss, mg_error *error) {
     int n = trainer->options.grad_accum;
+    mg_range own = own_micro_batches(trainer);
     mg_sum_tree *sum = &trainer->sum;
     mg_params *params = mg_gpt_params(trainer->gpt);
-    for (int micro = 0; micro < n; micro++) {
-        if (micro > 0) { /* what is there is the micro-batch's before: a block of zeros takes its place */
+    for (ptrdiff_t micro = own.begin; micro < own.end; micro++) {
+        if (micro > own.begin) { /* what is there is the micro-batch's before: a block of zeros takes its place */
             mg_sum_tree_add(sum, (mg_sum_node){micro - 1, 1, params->grads});
             mg_params_exchange_grads(params, sum->zeros[--sum->n_zeros]);
         }
         differentiate(trainer, micro);
     }
-    mg_sum_tree_add(sum, (mg_sum_node){n - 1, 1, params->grads});
-    mg_params_exchange_grads(params, mg_sum_tree_finish(sum).block);
-    return mg_sum_doubles(trainer->micro_loss, n) / n;
+    mg_sum_tree_add(sum, (mg_sum_node){own.end - 1, 1, params->grads});
+    mg_status status = MG_OK;
+    mg_real *all;
+    if (mg_ranks_are_many(trainer->ranks))
+        status = mg_ranks_sum(trainer->ranks, sum, n, trainer->scratch, &all, error);
+    else
+        all = mg_sum_tree_finish(sum).block;
+    mg_params_exchange_grads(params, all);
+    if (status == MG_OK && mg_ranks_are_many(trainer->ranks)) status = gather_losses(trainer, error);
+    *loss = status == MG_OK ? mg_sum_doubles(trainer->micro_loss, n) / n : NAN;
+    return status;
 }
 
 /* The first parameter that is to blame: with weights or, failing that, gradients that are not finite. */
@@ -243,7 +287,8 @@ mg_status mg_trainer_step(mg_trainer *trainer, mg_step *step, mg_error *error) {
     double begin = mg_seconds();
     *step = (mg_step){.step = trainer->adamw->step, .lr = mg_lr_at(&o->schedule, trainer->adamw->step)};
     draw_windows(trainer);
-    step->loss = accumulate(trainer);
+    mg_status status = accumulate(trainer, &step->loss, error);
+    if (status != MG_OK) return status;
     step->grad_norm = mg_params_grad_norm(params) / o->grad_accum;
     if (!isfinite(step->loss) || !isfinite(step->grad_norm)) return refuse_update(trainer, step, error);
     if (trainer->alarm)

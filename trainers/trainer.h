@@ -14,6 +14,7 @@
 #include "checkpoint.h"
 #include "corpus.h"
 #include "evaluation.h"
+#include "ranks.h"
 #include "train_options.h"
 
 typedef struct mg_step {
@@ -53,6 +54,9 @@ MG_API mg_checkpoint mg_trainer_checkpoint(mg_trainer *trainer);
 MG_API mg_status mg_trainer_restore(mg_trainer *trainer, const mg_checkpoint *checkpoint, mg_error *error);
 
 /* ---- Not installed: between maskgrad's own files ---- */
+/* From now on the micro-batches are shared with other ranks, each of which has such a trainer; steps are then made by
+ * all of them together, and are the same bits. Borrows `ranks`. MG_ERR_INPUT if they cannot be shared equally. */
+mg_status mg_trainer_set_ranks(mg_trainer *trainer, mg_ranks *ranks, mg_error *error);
 /* The windows of the step that was done last: batch_size * grad_accum * block_size ids and their targets. */
 void mg_trainer_batch(const mg_trainer *trainer, const int **ids, const int **targets);
 /* Remember a validation loss; the lowest goes into checkpoints. */

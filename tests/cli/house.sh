@@ -15,7 +15,8 @@ complain() {
 }
 
 compiler=$(sed -n 's/^CMAKE_C_COMPILER:.*=//p' "$build/CMakeCache.txt")
-rooms=(lib/core lib/ops lib/nn lib/check datasets checkpoints trainers trainers/run trainers/sweep experiments/frame experiments/shared
+rooms=(lib/core lib/ops lib/nn lib/check datasets checkpoints trainers trainers/run trainers/launch trainers/sweep experiments/frame
+    experiments/shared
     experiments/labs commands)
 
 include_path() { # ROOM: what its own files are compiled with
@@ -59,7 +60,7 @@ compiles gpt.h "$(include_path lib/core)" && complain "lib/core can include gpt.
 compiles gpt.h "$(include_path lib/nn)" || complain "lib/nn cannot include gpt.h"
 
 # Third parties: the rows of CONTRIBUTING.md that mention a header name its rooms, and after "shared with" files elsewhere.
-for header in cblas.h pthread.h Random123 csv.h pcre2.h iconv.h hdf5.h zlib.h jansson.h argp.h; do
+for header in cblas.h pthread.h Random123 csv.h pcre2.h iconv.h hdf5.h zlib.h jansson.h mpi.h argp.h; do
     name=${header//./\\.}
     rows=$(grep -E "^\| [a-z/]+ \|.*\b$name" CONTRIBUTING.md) || complain "CONTRIBUTING.md has no room for $header"
     allowed="$(cut -d'|' -f2 <<<"$rows" | sed 's,[ ]*$,/,') $(sed -nE "s,.*$name \(shared with ([^)]+)\).*,\1,p" <<<"$rows" | tr -d ,)"
@@ -117,5 +118,5 @@ strangers=$(comm -13 "$work/public" "$work/exported")
 # What has no user outside the tests goes.
 bash tests/tools/unused.sh "$build" . >"$work/unused" || complain "nothing but tests uses these: $(cat "$work/unused")"
 
-[ "$wrong" -eq 0 ] && echo "$checked pairs of rooms, and ten third-party headers, are in order"
+[ "$wrong" -eq 0 ] && echo "$checked pairs of rooms, and eleven third-party headers, are in order"
 exit "$wrong"

@@ -91,6 +91,7 @@ static void share(int n, int ranks) {
         for (int i = 0; i < part[rank].n; i++) {
             mg_sum_node node = part[rank].node[i];
             assert_int_equal(node.begin, next);
+            assert_int_equal(node.count, mg_sum_first_node(next, (rank + 1) * each));
             next += node.count;
         }
         assert_int_equal(next, (rank + 1) * each);

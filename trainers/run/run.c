@@ -1,5 +1,6 @@
 #include "run.h"
 #include "clock.h"
+#include "hash.h"
 #include "run_alarm.h"
 #include "run_attention.h"
 
@@ -165,13 +166,45 @@ static mg_status raise_alarm(mg_run *run, mg_error *error) {
                         reading.raised_at);
 }
 
-static mg_status one_step(mg_run *run, mg_error *error) {
-    mg_step step;
-    mg_status status = mg_trainer_step(run->trainer, &step, error);
-    if (status != MG_OK) return status;
-    if (run->watch.stepped) run->watch.stepped(run, &step, run->watch.user);
-    status = log_step(run, &step, error);
-    return status == MG_OK && step.alarm ? raise_alarm(run, error) : status;
+static mg_status note_step(mg_run *run, const mg_step *step, mg_error *error) {
+    if (run->watch.stepped) run->watch.stepped(run, step, run->watch.user);
+    mg_status status = log_step(run, step, error);
+    return status == MG_OK && step->alarm ? raise_alarm(run, error) : status;
+}
+
+/* ---- Several ranks ---- */
+
+/* What rank 0 tells the others before each step. */
+typedef struct order {
+    bool go;    /* make a step; else the run is over */
+    bool alarm; /* with an alarm set */
+    bool check; /* it is over in good order: all have the same weights */
+} order;
+
+static mg_status give(mg_run *run, order o, mg_error *error) {
+    return mg_ranks_are_many(run->ranks) ? mg_ranks_broadcast(run->ranks, &o, sizeof o, error) : MG_OK;
+}
+
+mg_status mg_run_check_weights(mg_run *run, mg_error *error) {
+    const mg_params *params = mg_gpt_params(mg_trainer_model(run->trainer));
+    if (!mg_ranks_are_many(run->ranks)) return MG_OK;
+    uint64_t hash = mg_fnv1a(MG_FNV_START, params->values, (size_t)params->size * sizeof *params->values);
+    return mg_ranks_same(run->ranks, hash, "weights", error);
+}
+
+mg_status mg_run_follow(mg_run *run, mg_error *error) {
+    for (;;) {
+        bool stop;
+        order o;
+        mg_step step;
+        mg_status status = mg_ranks_any(run->ranks, asked_to_stop(run), &stop, error);
+        if (status == MG_OK) status = mg_ranks_broadcast(run->ranks, &o, sizeof o, error);
+        if (status == MG_OK && o.check) status = mg_run_check_weights(run, error);
+        if (status != MG_OK || !o.go) return status;
+        if (o.alarm && !mg_trainer_alarm(run->trainer)) status = mg_trainer_set_alarm(run->trainer, error);
+        if (status == MG_OK) status = mg_trainer_step(run->trainer, &step, error);
+        if (status != MG_OK) return status;
+    }
 }
 
 /* ---- All of it ---- */
@@ -188,27 +221,43 @@ static mg_status write_run_json(mg_run *run, mg_error *error) {
         .tokenizer = mg_tokenizer_kind_name(mg_tokenizer_get_kind(run->corpus->tokenizer)),
         .characters_per_token = mg_corpus_characters_per_token(run->corpus, MG_VALIDATION),
         .before = run->before,
+        .ranks = mg_ranks_are_many(run->ranks) ? run->ranks->count : 1,
         .step = run->first_step,
     };
     return mg_run_json_write(run->dir.run_json, &run->options, &facts, error);
 }
 
-mg_status mg_run_train(mg_run *run, bool *stopped, mg_error *error) {
-    const mg_train_options *o = mg_trainer_options(run->trainer);
+static mg_status begin(mg_run *run, mg_error *error) {
     run->first_step = mg_trainer_steps_done(run->trainer);
     run->begun = mg_seconds();
     mg_status status = open_log(run, error);
     if (status == MG_OK) status = open_attention(run, error);
     if (status == MG_OK && run->starts_from_file) status = save(run, 0, error);
     if (status == MG_OK) status = write_run_json(run, error);
-    if (status == MG_OK) status = set_alarm(run, error);
+    return status == MG_OK ? set_alarm(run, error) : status;
+}
+
+/* A failure of this rank's own ends the run of all: it is given as the order to end, at the time for one. */
+mg_status mg_run_train(mg_run *run, bool *stopped, mg_error *error) {
+    const mg_train_options *o = mg_trainer_options(run->trainer);
+    mg_status status = begin(run, error);
     *stopped = false;
-    while (status == MG_OK) {
+    for (;;) {
         int64_t step = mg_trainer_steps_done(run->trainer);
-        *stopped = asked_to_stop(run);
-        status = between_steps(run, step, stopped, error);
-        if (status != MG_OK || *stopped || step >= o->max_iters) break;
-        status = one_step(run, error);
+        mg_status sent = mg_ranks_any(run->ranks, asked_to_stop(run), stopped, error);
+        if (sent != MG_OK) return sent;
+        if (status == MG_OK) status = between_steps(run, step, stopped, error);
+        order next = {.go = status == MG_OK && !*stopped && step < o->max_iters,
+                      .alarm = mg_trainer_alarm(run->trainer) != NULL,
+                      .check = status == MG_OK && (*stopped || step >= o->max_iters)};
+        mg_error held = *error;
+        sent = give(run, next, error);
+        if (sent == MG_OK && next.check) sent = mg_run_check_weights(run, error);
+        if (status != MG_OK) *error = held;
+        if (!next.go || sent != MG_OK) return status == MG_OK ? sent : status;
+        mg_step done;
+        status = mg_trainer_step(run->trainer, &done, error);
+        if (status != MG_OK) return status; /* the same on all ranks */
+        status = note_step(run, &done, error);
     }
-    return status;
 }

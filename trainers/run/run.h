@@ -31,6 +31,7 @@ struct mg_run {
     mg_run_log *log;
     const mg_run_json *before; /* of the resumed run; NULL: a new run. Borrowed */
     mg_run_watch watch;
+    mg_ranks *ranks;       /* that train together; NULL: this process by itself. Borrowed */
     double begun;          /* seconds of the monotonic clock when this process began to train */
     double seconds_before; /* of training, in processes before this one */
     int64_t first_step;    /* done when this process began */
@@ -43,6 +44,13 @@ struct mg_run {
  * saved; an evaluation is interrupted. A loss that is not finite stops with MG_ERR_STATE; the last checkpoint stays.
  * *stopped: watch.stop asked. */
 mg_status mg_run_train(mg_run *run, bool *stopped, mg_error *error);
+
+/* The part of a rank above 0 in mg_run_train, which is rank 0's: it makes the steps that rank 0 asks for, and writes
+ * nothing. Only the trainer, the ranks and watch.stop of the run are used. */
+mg_status mg_run_follow(mg_run *run, mg_error *error);
+
+/* MG_ERR_INPUT unless all ranks have the same weights. */
+mg_status mg_run_check_weights(mg_run *run, mg_error *error);
 
 /* The last measurement of a run. */
 typedef struct mg_run_results {

@@ -121,6 +121,7 @@ static int put_machines(json_t *root, const mg_run_facts *facts) {
     char difference[1024];
     this_machine(now);
     json_t *machine = json_pack("{s:i, s:I}", "threads", mg_threads(), "from_step", (json_int_t)facts->step);
+    if (facts->ranks > 1) json_object_set_new(machine, "ranks", json_integer(facts->ranks));
     for (int i = 0; i < N_MACHINE_KEYS && machine; i++)
         json_object_set_new(machine, machine_keys[i], json_string(now[i]));
     if (!facts->before) return json_object_set_new(root, "machine", machine);
@@ -272,13 +273,10 @@ static const fact data_facts[] = {{"name", FACT_TEXT, true},
                                   {"train_tokens", FACT_COUNT, true},
                                   {"characters_a_token", FACT_NUMBER, false},
                                   {0}};
-static const fact machine_facts[] = {{"threads", FACT_COUNT, true},
-                                     {"blas", FACT_TEXT, true},
-                                     {"compiler", FACT_TEXT, true},
-                                     {"precision", FACT_TEXT, false},
-                                     {"arithmetic", FACT_TEXT, false},
-                                     {"from_step", FACT_COUNT, false},
-                                     {0}};
+static const fact machine_facts[] = {{"threads", FACT_COUNT, true},    {"blas", FACT_TEXT, true},
+                                     {"compiler", FACT_TEXT, true},    {"precision", FACT_TEXT, false},
+                                     {"arithmetic", FACT_TEXT, false}, {"from_step", FACT_COUNT, false},
+                                     {"ranks", FACT_COUNT, false},     {0}};
 
 static bool is_hash(const char *text) {
     return text && strlen(text) == 16 && text[strspn(text, "0123456789abcdef")] == '\0';

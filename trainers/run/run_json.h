@@ -14,6 +14,7 @@ typedef struct mg_run_facts {
     int vocab_size;
     ptrdiff_t n_parameters, n_tokens, n_train;
     double characters_per_token; /* of the validation split */
+    int ranks;                   /* how many processes train together: information only */
     const mg_run_json *before;   /* of the resumed run, whose machines stay on record; or NULL */
     int64_t step;                /* at which this process begins */
 } mg_run_facts;
@@ -28,8 +29,8 @@ uint64_t mg_run_json_data_hash(const mg_run_json *json);
 const char *mg_run_json_tokenizer(const mg_run_json *json); /* NULL: an older version wrote it */
 int mg_run_json_vocab_size(const mg_run_json *json);
 double mg_run_json_characters_per_token(const mg_run_json *json); /* 0: as above */
-/* If this machine's bits may differ from those of the machine that wrote it (arithmetic, precision, BLAS kernel, compiler): the
- * difference in words, in `text`. Else NULL. */
+/* If this machine's bits may differ from those of the machine that wrote it (arithmetic, precision, BLAS kernel,
+ * compiler): the difference in words, in `text`. Else NULL. */
 const char *mg_run_json_other_machine(const mg_run_json *json, char *text, size_t size);
 void mg_run_json_free(mg_run_json *json);
 
