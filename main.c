@@ -5,6 +5,7 @@
 #include "commands.h"
 #include "error.h"
 #include "guard.h"
+#include "language.h"
 #include "printable.h"
 #include "startup.h"
 #include "suggest.h"
@@ -75,7 +76,7 @@ static void finish(int status, void *user) {
     (void)user;
     fclose(stdout);
     if (!lost || status != 0) return;
-    fprintf(stderr, "%s: the output cannot be written: %s\n", running, strerror(lost));
+    mg_fprintf(stderr, "%s: the output cannot be written: %s\n", running, strerror(lost));
     _exit(1);
 }
 
@@ -100,6 +101,7 @@ static void print_commands(FILE *out) {
     mg_print_wrapped(out, mg_columns(out), "", "",
                      "\n`maskgrad help COMMAND` lists a command's options.\n\nExit status: 0 done, 1 a check or "
                      "the work failed, 2 usage error, 3 undecided (lab, audit), 130 interrupted.");
+    fputs("\nEm português: maskgrad --language pt-BR COMMAND\n", out);
 }
 
 static const mg_command *find_command(const char *name) {
@@ -114,9 +116,9 @@ static int refuse_command(const char *name) {
     mg_suggest(&near, "help");
     mg_suggest(&near, "version");
     if (near.best)
-        fprintf(stderr, "maskgrad: there is no command '%s': did you mean %s?\n", mg_shown(name).text, near.best);
+        mg_fprintf(stderr, "maskgrad: there is no command '%s': did you mean %s?\n", mg_shown(name).text, near.best);
     else
-        fprintf(stderr, "maskgrad: there is no command '%s'; `maskgrad --help` lists them\n", mg_shown(name).text);
+        mg_fprintf(stderr, "maskgrad: there is no command '%s'; `maskgrad --help` lists them\n", mg_shown(name).text);
     return 2;
 }
 
@@ -142,12 +144,52 @@ static int help(int argc, char **argv) {
     return run(command, n, words);
 }
 
+/* ---- --language, which may be anywhere before a `--`; what remains is argc long ---- */
+
+static int take_language(int argc, char **argv, const char **language) {
+    static const char flag[] = "--language";
+    int kept = 0, i = 0;
+    for (; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        bool is_flag = i > 0 && strncmp(argv[i], flag, strlen(flag)) == 0;
+        const char *rest = is_flag ? argv[i] + strlen(flag) : "";
+        if (is_flag && *rest == '=')
+            *language = rest + 1;
+        else if (is_flag && !*rest)
+            *language = i + 1 < argc ? argv[++i] : "";
+        else
+            argv[kept++] = argv[i];
+    }
+    while (i < argc) argv[kept++] = argv[i++];
+    argv[kept] = NULL;
+    return kept;
+}
+
+/* The catalogs are in locale/ beside the program that was built, or in share/locale/ of one that is installed. */
+static int begin_language(int argc, char **argv) {
+    const char *asked = NULL;
+    argc = take_language(argc, argv, &asked);
+    char built[4096], installed[4096];
+    mg_program_folder(0, built, sizeof built - 16);
+    mg_program_folder(1, installed, sizeof installed - 16);
+    strcat(built, "/locale");
+    strcat(installed, "/" MASKGRAD_LOCALE_DIR);
+    if (asked && !*asked) {
+        fputs("maskgrad: --language needs a language: en or pt-BR\n", stderr);
+        exit(2);
+    }
+    bool found = mg_language_begin(asked, 2, (const char *const[]){built, installed});
+    if (asked && !found)
+        fprintf(stderr, "maskgrad: there is no translation into '%s': English is used\n", mg_shown(asked).text);
+    return argc;
+}
+
 static bool is_either(const char *word, const char *a, const char *b) {
     return strcmp(word, a) == 0 || strcmp(word, b) == 0;
 }
 
 int main(int argc, char **argv) {
     mg_startup();
+    argc = begin_language(argc, argv);
     mg_set_failure_handler(fail, NULL);
     mg_set_file_guard(true);
     watch_output();

@@ -10,6 +10,7 @@
 #include "ids.h"
 #include "interrupt.h"
 #include "lab.h"
+#include "language.h"
 #include "parallel.h"
 #include "printable.h"
 #include "progress.h"
@@ -116,8 +117,8 @@ static bool show_progress(void *user, mg_audit_probe probe, long calls, long pla
     if (!w->silent && calls == 2) {
         mg_progress_clear(&w->progress);
         double seconds = (now - w->asked) * 2 * (double)w->audit->planned_tokens / (double)w->audit->asked;
-        fprintf(stderr, "at most %s of the model; at this pace about %.0f s, if nothing fails\n",
-                mg_count(planned, "call").text, ceil(seconds));
+        mg_fprintf(stderr, "at most %s of the model; at this pace about %.0f s, if nothing fails\n",
+                   mg_count(planned, "call").text, ceil(seconds));
         w->progress = mg_progress_begin(0, planned, 1);
     }
     if (!w->silent && calls > 2 && w->progress.line.live)
@@ -206,7 +207,7 @@ static mg_status write_results(subject *s, const audit_options *options, const c
     if (options->json) status = write_json(options->json, json, error);
     if (!status && options->out_dir) status = audit_report_html(options->out_dir, command, about, audit, error);
     if (!status && options->out_dir && table)
-        printf("  The report is %s/report.html\n", mg_shown(options->out_dir).text);
+        mg_printf("  The report is %s/report.html\n", mg_shown(options->out_dir).text);
     if (!status && !s->gpt) status = audit_protocol_end(&s->pipe, json, error);
     free(json);
     return status;
@@ -296,4 +297,4 @@ static int run_command(int argc, char **argv) {
     return result;
 }
 
-const mg_command mg_audit_command = {"audit", "Does somebody's model read its labels?", run_command};
+const mg_command mg_audit_command = {"audit", N_("Does somebody's model read its labels?"), run_command};

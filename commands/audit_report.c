@@ -2,6 +2,7 @@
 #include "color.h"
 #include "columns.h"
 #include "lab_private.h"
+#include "language.h"
 #include "printable.h"
 #include "run_dir.h"
 #include "training.h"
@@ -26,17 +27,17 @@ static const char *conclusion(const mg_audit *audit, char *text, size_t size) {
     mg_audit_verdict overall = mg_audit_overall(audit);
     const char *first = overall == MG_AUDIT_PASS ? "" : mg_audit_probe_name(mg_audit_first(audit));
     if (overall == MG_AUDIT_FAIL)
-        snprintf(text, size, "%s: begin with `%s`; what is below it may follow from it.",
-                 audit->complete ? "The model fails" : "The audit was not finished, and what it saw fails",
-                 first_failure(audit));
+        mg_snprintf(text, size, "%s: begin with `%s`; what is below it may follow from it.",
+                    audit->complete ? "The model fails" : "The audit was not finished, and what it saw fails",
+                    first_failure(audit));
     else if (audit->calls == audit->refusals)
-        snprintf(text, size, "The model answered nothing, so that nothing is known of it.");
+        mg_snprintf(text, size, "The model answered nothing, so that nothing is known of it.");
     else if (!audit->complete)
-        snprintf(text, size, "The audit was not finished: `%s` and what is below it are undecided.", first);
+        mg_snprintf(text, size, "The audit was not finished: `%s` and what is below it are undecided.", first);
     else if (overall == MG_AUDIT_INCONCLUSIVE)
-        snprintf(text, size, "No probe fails, but `%s` is inconclusive: the model is not acquitted.", first);
+        mg_snprintf(text, size, "No probe fails, but `%s` is inconclusive: the model is not acquitted.", first);
     else
-        snprintf(text, size, "Every probe that could be asked passes.");
+        mg_snprintf(text, size, "Every probe that could be asked passes.");
     return text;
 }
 
@@ -57,10 +58,10 @@ void audit_report_print(FILE *out, const audit_about *about, const mg_audit *aud
     int columns = mg_columns(out);
     bool color = mg_terminal_color(out);
     char text[1400];
-    fprintf(out, "\nmaskgrad audit: %s\n%s\n\n", mg_shown(about->subject).text, title);
-    snprintf(text, sizeof text, "vocabulary %d, context %d, %s; %s of %s, %s of the model, %.1f s", about->vocab,
-             about->context, mg_audit_dtype_name(about->dtype), mg_count(audit->sequences, "sequence").text,
-             mg_count(audit->length, "token").text, mg_count(audit->calls, "call").text, about->seconds);
+    mg_fprintf(out, "\nmaskgrad audit: %s\n%s\n\n", mg_shown(about->subject).text, title);
+    mg_snprintf(text, sizeof text, "vocabulary %d, context %d, %s; %s of %s, %s of the model, %.1f s", about->vocab,
+                about->context, mg_audit_dtype_name(about->dtype), mg_count(audit->sequences, "sequence").text,
+                mg_count(audit->length, "token").text, mg_count(audit->calls, "call").text, about->seconds);
     mg_print_wrapped(out, columns, "  ", "  ", text);
     fputs("\n", out);
     for (mg_audit_probe p = 0; p < MG_AUDIT_N_PROBES; p++) {
@@ -70,7 +71,7 @@ void audit_report_print(FILE *out, const audit_about *about, const mg_audit *aud
                  loud_name(f->verdict), color ? MG_COLOR_OFF : "");
         mg_print_wrapped(out, columns, first, indent, f->evidence);
         if (!f->look[0]) continue;
-        snprintf(text, sizeof text, "Look at: %s", f->look);
+        mg_snprintf(text, sizeof text, "Look at: %s", f->look);
         mg_print_wrapped(out, columns, indent, indent, text);
     }
     fputs("\n", out);
@@ -194,6 +195,7 @@ static void show_map(mg_lab *lab, const mg_audit *audit) {
 static mg_status write_page(mg_lab *lab, mg_error *error) {
     mg_status status = mg_make_folders(lab->settings.out_dir, NULL, error);
     if (!status) status = lab_write_numbers(lab, error);
+    lab_translate(lab);
     if (!status) status = lab_draw_pictures(lab, error);
     return status ? status : lab_write_report(lab, error);
 }

@@ -6,6 +6,7 @@
 #include "csv_table.h"
 #include "flags.h"
 #include "gemm.h"
+#include "language.h"
 #include "options.h"
 #include "parallel.h"
 
@@ -78,7 +79,7 @@ static void print_operations(const bench_result *r) {
     double total = r->optimizer_seconds, steps = r->profile_steps;
     for (int i = 0; i < r->profile.n_rows; i++)
         total += (r->profile.row[i].forward_seconds + r->profile.row[i].backward_seconds) / steps;
-    printf("  %-14s %12s %12s   of the step\n", "operation", "forward", "backward");
+    mg_printf("  %-14s %12s %12s   of the step\n", "operation", "forward", "backward");
     for (int i = 0; i < r->profile.n_rows; i++) {
         const mg_profile_row *row = &r->profile.row[i];
         double forward = row->forward_seconds / steps, backward = row->backward_seconds / steps;
@@ -100,12 +101,12 @@ static void print_generation(const bench_result *r) {
                 "token allows",
                 r->cached.tokens_per_second, 100 * r->cached.tokens_per_second / r->cached.bound, r->cached.bound);
     else
-        printf("  generating, with cache     %10s: the model looks ahead, so a cache would be wrong\n", "-");
+        mg_printf("  generating, with cache     %10s: the model looks ahead, so a cache would be wrong\n", "-");
     if (r->samples.name)
-        printf("  64 samples at once         %10.0f tokens/s, %.1f times one at a time\n", r->samples.tokens_per_second,
-               r->samples.tokens_per_second / r->cached.tokens_per_second);
-    printf("  generating, without        %10.0f tokens/s\n", r->uncached.tokens_per_second);
-    printf("  matrix-vector products read %.1f GB/s\n", r->gemv_gb_per_second);
+        mg_printf("  64 samples at once         %10.0f tokens/s, %.1f times one at a time\n",
+                  r->samples.tokens_per_second, r->samples.tokens_per_second / r->cached.tokens_per_second);
+    mg_printf("  generating, without        %10.0f tokens/s\n", r->uncached.tokens_per_second);
+    mg_printf("  matrix-vector products read %.1f GB/s\n", r->gemv_gb_per_second);
 }
 
 static void print_result(const measured *m, const mg_gpt_config *c, int batch) {
@@ -114,10 +115,10 @@ static void print_result(const measured *m, const mg_gpt_config *c, int batch) {
     mg_model_words(c, words, sizeof words);
     mg_tell("    ", "%s%s: batch %d, %s, vocabulary %d; threads %d, %s", m->name, m->changed ? CHANGED : "", batch,
             words, c->vocab_size, mg_threads(), mg_blas_name());
-    printf("  training   %9.3f ms/step  %9.0f tokens/s  %6.1f GFLOP/s useful\n", r->train.seconds * 1e3,
-           r->train.tokens_per_second, r->train.flops / r->train.seconds * 1e-9);
-    printf("  sgemm peak %6.1f GFLOP/s in this run: training reaches %.1f%% of it\n", r->peak_gflops,
-           100 * share(&r->train, r->peak_gflops));
+    mg_printf("  training   %9.3f ms/step  %9.0f tokens/s  %6.1f GFLOP/s useful\n", r->train.seconds * 1e3,
+              r->train.tokens_per_second, r->train.flops / r->train.seconds * 1e-9);
+    mg_printf("  sgemm peak %6.1f GFLOP/s in this run: training reaches %.1f%% of it\n", r->peak_gflops,
+              100 * share(&r->train, r->peak_gflops));
     print_generation(r);
     print_bytes("parameters", r->parameter_bytes);
     print_bytes("optimizer", r->optimizer_bytes);
@@ -272,5 +273,5 @@ static int run_command(int argc, char **argv) {
     return mg_command_end(&line, status, &error);
 }
 
-const mg_command mg_bench_command = {"bench", "Time training and generation, beside the best this machine can do",
+const mg_command mg_bench_command = {"bench", N_("Time training and generation, beside the best this machine can do"),
                                      run_command};

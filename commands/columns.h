@@ -9,7 +9,6 @@
 /* How many columns to write in: COLUMNS of the environment if it is a number, else the width of the terminal on `file`
  * (stdout or stderr); at least 20, at most LAB_COLUMNS. */
 int mg_columns(FILE *file);
-bool mg_terminal_utf8(void); /* the locale's characters are UTF-8 */
 /* `file`, stdout or stderr, is a terminal that knows colors, and NO_COLOR is not set. */
 bool mg_terminal_color(FILE *file);
 

@@ -5,6 +5,7 @@
 #include "compare_groups.h"
 #include "flags.h"
 #include "lab_private.h"
+#include "language.h"
 #include "printable.h"
 #include "say.h"
 #include "utf8.h"
@@ -49,7 +50,7 @@ static const mg_setting flags[] = {
 /* ---- Tables ---- */
 
 static int widest(const mg_run_record *records, int n) {
-    int width = (int)strlen("run");
+    int width = mg_utf8_columns(mg_words("run"));
     for (int i = 0; i < n; i++) {
         int columns = mg_utf8_columns(mg_shown(records[i].dir.path).text);
         if (columns > width) width = columns;
@@ -117,7 +118,7 @@ typedef struct outcome_table {
 enum { NUMBERS = 54, BITS = 11 }; /* columns that the numbers take */
 
 static outcome_table table_of(const mg_run_record *records, int n, int width, bool bits) {
-    outcome_table table = {.name = width, .mask = (int)strlen("causal"), .bits = bits};
+    outcome_table table = {.name = width, .mask = mg_utf8_columns(mg_words("mask")), .bits = bits};
     for (int i = 0; i < n; i++) {
         char mask[128];
         mg_mask_words(&records[i].options.train.model, mask, sizeof mask);
@@ -129,11 +130,11 @@ static outcome_table table_of(const mg_run_record *records, int n, int width, bo
 
 static void print_heading(const outcome_table *table) {
     if (table->below)
-        printf("run, mask\n");
+        mg_printf("run, mask\n");
     else
-        printf("%-*s  %-*s", table->name, "run", table->mask, "mask");
-    printf("  %7s  %7s  %7s  %7s  %7s  %7s%s\n", "steps", "train", "val", "best", "at step", "seconds",
-           table->bits ? "  bits/char" : "");
+        mg_printf("%-*s  %-*s", table->name, "run", table->mask, "mask");
+    mg_printf("  %7s  %7s  %7s  %7s  %7s  %7s%s\n", "steps", "train", "val", "best", "at step", "seconds",
+              table->bits ? "  bits/char" : "");
 }
 
 static void print_outcome(const outcome_table *table, const mg_run_record *record) {
@@ -155,8 +156,8 @@ static void print_outcome(const outcome_table *table, const mg_run_record *recor
     double bits = bits_per_character(record, o.validation);
     if (table->bits) print_number("%.4f", bits, !isnan(bits), 9);
     putchar('\n');
-    if (record->log.gap >= 0) printf("  its log has no rows before step %" PRId64 "\n", record->log.gap);
-    if (record->log.torn) puts("  its log ends in the middle of a row; that row is left out");
+    if (record->log.gap >= 0) mg_printf("  its log has no rows before step %" PRId64 "\n", record->log.gap);
+    if (record->log.torn) mg_printf("  its log ends in the middle of a row; that row is left out\n");
 }
 
 static void print_outcomes(const mg_run_record *records, int n, int width) {
@@ -169,13 +170,13 @@ static void print_outcomes(const mg_run_record *records, int n, int width) {
 
 /* "train losses: 20 steps in common, all equal" */
 static void name_difference(const mg_run_log_difference *d, bool validation, char *text, size_t size) {
-    int at = snprintf(text, size, "%s losses: %s in common", validation ? "val  " : "train",
-                      mg_count(d->common, "step").text);
-    if (d->common > 0 && d->first_differs < 0) snprintf(text + at, size - (size_t)at, ", all equal");
+    int at = mg_snprintf(text, size, "%s losses: %s in common", validation ? "val  " : "train",
+                         mg_count(d->common, "step").text);
+    if (d->common > 0 && d->first_differs < 0) mg_snprintf(text + at, size - (size_t)at, ", all equal");
     if (d->first_differs >= 0)
-        snprintf(text + at, size - (size_t)at,
-                 ", the first difference is at step %" PRId64 ", the largest difference is %.4g at step %" PRId64,
-                 d->first_differs, d->largest, d->largest_at);
+        mg_snprintf(text + at, size - (size_t)at,
+                    ", the first difference is at step %" PRId64 ", the largest difference is %.4g at step %" PRId64,
+                    d->first_differs, d->largest, d->largest_at);
 }
 
 static void print_differences(const mg_run_record *records, int n) {
@@ -202,7 +203,7 @@ static void print_settings(const mg_run_record *records, int n, int width) {
             printf("  %s\n", mg_shown(value).text);
         }
     }
-    if (!any) puts("none");
+    if (!any) mg_printf("none\n");
 }
 
 static bool any_attention(const mg_run_record *records, int n) {
@@ -214,8 +215,8 @@ static bool any_attention(const mg_run_record *records, int n) {
 /* The rows of the last evaluation. */
 static void print_attention(const mg_run_record *records, int n, int width) {
     if (!any_attention(records, n)) return;
-    printf("\nAttention at the last evaluation:\n%-*s  %6s  %5s  %8s  %8s  %9s\n", width, "run", "step", "layer",
-           "entropy", "/ ln n", "saturated");
+    mg_printf("\nAttention at the last evaluation:\n%-*s  %6s  %5s  %8s  %8s  %9s\n", width, "run", "step", "layer",
+              "entropy", "/ ln n", "saturated");
     for (int i = 0; i < n; i++) {
         const mg_run_attention_table *table = &records[i].attention;
         for (ptrdiff_t r = 0; r < table->n; r++) {
@@ -235,10 +236,10 @@ static void print_attention(const mg_run_record *records, int n, int width) {
 static void print_tables(const mg_run_record *records, int n) {
     int width = widest(records, n);
     print_outcomes(records, n, width);
-    printf("\nAgainst %s:\n", mg_shown(records[0].dir.path).text);
+    mg_printf("\nAgainst %s:\n", mg_shown(records[0].dir.path).text);
     print_differences(records, n);
     print_attention(records, n, width);
-    puts("\nSettings that differ:");
+    mg_printf("\nSettings that differ:\n");
     print_settings(records, n, width);
 }
 
@@ -330,6 +331,7 @@ static mg_status write_pictures(mg_lab *lab, const char *out_dir, mg_error *erro
     status = mg_run_dir_lock(&folder, error);
     if (status == MG_OK) status = mg_run_dir_claim(&folder, "maskgrad compare", error);
     if (status == MG_OK) status = lab_write_numbers(lab, error);
+    lab_translate(lab);
     if (status == MG_OK) {
         status = lab_draw_pictures(lab, error);
         mg_shown_text shown = mg_shown(out_dir);
@@ -400,4 +402,5 @@ static int run_command(int argc, char **argv) {
     return mg_command_end(&line, compare(&own, n, paths, &error), &error);
 }
 
-const mg_command mg_compare_command = {"compare", "Runs side by side, and groups of them with error bars", run_command};
+const mg_command mg_compare_command = {"compare", N_("Runs side by side, and groups of them with error bars"),
+                                       run_command};

@@ -2,6 +2,7 @@
 #include "columns.h"
 #include "curves.h"
 #include "lab_private.h"
+#include "language.h"
 #include "printable.h"
 #include "say.h"
 #include "utf8.h"
@@ -37,7 +38,7 @@ static void print_summary(const mg_run_group *group, const mg_summary *s) {
 
 /* A label that has no room beside its numbers is above them. */
 static void print_metric(const mg_run_groups *groups, mg_run_metric metric, const char *title) {
-    int room = mg_columns(stdout) - NUMBERS, width = (int)strlen("group");
+    int room = mg_columns(stdout) - NUMBERS, width = mg_utf8_columns(mg_words("group"));
     for (int g = 0; g < groups->n; g++) {
         int columns = mg_utf8_columns(mg_shown(groups->group[g].label).text);
         if (columns > width && columns <= room) width = columns;
@@ -107,7 +108,7 @@ void mg_groups_tell_unfinished(const mg_run_set *set) {
     }
     fclose(out);
     char more[32] = "";
-    if (n > MOST_NAMES) snprintf(more, sizeof more, ", and %d more", n - MOST_NAMES);
+    if (n > MOST_NAMES) mg_snprintf(more, sizeof more, ", and %d more", n - MOST_NAMES);
     if (n > 0) mg_tell("", "%s %s not finished: %s%s", mg_count(n, "run").text, n == 1 ? "is" : "are", names, more);
     free(names);
 }

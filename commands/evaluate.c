@@ -297,4 +297,4 @@ static int run_command(int argc, char **argv) {
     return mg_command_end(&line, status, &error);
 }
 
-const mg_command mg_evaluate_command = {"evaluate", "The loss of a checkpoint on data, by position", run_command};
+const mg_command mg_evaluate_command = {"evaluate", N_("The loss of a checkpoint on data, by position"), run_command};

@@ -1,6 +1,7 @@
 #include "flags.h"
 #include "columns.h"
 #include "heap.h"
+#include "language.h"
 #include "printable.h"
 #include "say.h"
 #include "suggest.h"
@@ -73,6 +74,7 @@ MG_NORETURN static void refuse_flag(const mg_command_line *line, const mg_flag_t
     mg_suggestion near = {.word = name};
     for (const mg_flag_table *table = tables; table->flags; table++) mg_suggest_rows(&near, table->flags);
     mg_suggest(&near, "help");
+    mg_suggest(&near, "language");
     if (near.best) mg_usage_error(line, "unrecognized option '--%s': did you mean --%s?", name, near.best);
     mg_usage_error(line, "unrecognized option '--%s'", name);
 }
@@ -201,13 +203,13 @@ static void print_beside(const char *left, const char *text) {
 /* The letter, the name, what it is, its default, and its other spellings. */
 static void print_flag(const mg_setting *flag, const void *values) {
     char left[128], value[TEXT_SIZE], text[2 * TEXT_SIZE], letter[8] = "   ";
-    const char *list = flag->also ? flag->also : "", *word, *before = "; also --";
+    const char *list = flag->also ? flag->also : "", *word, *before = N_("; also --");
     shown_default(flag, values, value, sizeof value);
-    int at = snprintf(text, sizeof text, "%s%s%s%s", flag->help, value[0] ? " [" : "", value, value[0] ? "]" : "");
+    int at = mg_snprintf(text, sizeof text, "%s%s%s%s", flag->help, value[0] ? " [" : "", value, value[0] ? "]" : "");
     for (size_t n; (n = mg_next_word(&list, &word)) > 0 && at < TEXT_SIZE;) {
         if (n == 1) snprintf(letter, sizeof letter, "-%c,", *word);
         if (n == 1) continue;
-        at += snprintf(text + at, sizeof text - (size_t)at, "%s%.*s", before, (int)n, word);
+        at += mg_snprintf(text + at, sizeof text - (size_t)at, "%s%.*s", before, (int)n, word);
         before = ", --";
     }
     snprintf(left, sizeof left, "  %s --%s%s%s", letter, flag->name, takes_value(flag) ? "=" : "",
@@ -217,8 +219,8 @@ static void print_flag(const mg_setting *flag, const void *values) {
 
 static void print_usage_line(const mg_command_line *line) {
     char text[TEXT_SIZE];
-    snprintf(text, sizeof text, "Usage: maskgrad %s [OPTION...]%s%s", line->name, line->arguments ? " " : "",
-             line->arguments ? line->arguments : "");
+    mg_snprintf(text, sizeof text, "Usage: maskgrad %s [OPTION...]%s%s", line->name, line->arguments ? " " : "",
+                line->arguments ? line->arguments : "");
     mg_print_wrapped(stdout, mg_columns(stdout), "", "    ", text);
 }
 
@@ -228,9 +230,11 @@ MG_NORETURN static void print_usage(const parser *p) {
 }
 
 MG_NORETURN static void print_help(const parser *p) {
-    const char *after = strchr(p->line->doc, '\v'); /* what follows the options */
-    size_t length = after ? (size_t)(after - p->line->doc) : strlen(p->line->doc);
-    char *before = mg_strndup(p->line->doc, length, NULL);
+    char words[8192];
+    const char *doc = mg_terminal_words(p->line->doc, words, sizeof words);
+    const char *after = strchr(doc, '\v'); /* what follows the options */
+    size_t length = after ? (size_t)(after - doc) : strlen(doc);
+    char *before = mg_strndup(doc, length, NULL);
     print_usage_line(p->line);
     if (before) mg_print_wrapped(stdout, mg_columns(stdout), "", "", before);
     mg_free(before);
@@ -248,6 +252,7 @@ MG_NORETURN static void print_help(const parser *p) {
     putchar('\n');
     print_beside("  -?, --help", "Print this help");
     print_beside("      --usage", "Print a usage line");
+    print_beside("      --language=LANGUAGE", "Language of texts, help and messages: en or pt-BR [LANGUAGE, LANG]");
     if (after) {
         putchar('\n');
         mg_print_wrapped(stdout, mg_columns(stdout), "", "", after + 1);
@@ -340,7 +345,7 @@ int mg_flags_parse(const mg_command_line *line, const mg_flag_table *tables, int
     argv[0] = name; /* argp's messages begin with it */
     struct argp argp = {.options = p->option, .parser = take};
     if (argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, p) != 0) { /* getopt has said why */
-        fprintf(stderr, "Try `maskgrad %s --help'.\n", line->name);
+        mg_fprintf(stderr, "Try `maskgrad %s --help'.\n", line->name);
         exit(mg_exit_status(MG_ERR_INPUT));
     }
     argv[0] = own_name;
@@ -421,7 +426,7 @@ void mg_usage_error(const mg_command_line *line, const char *format, ...) {
     mg_error_vset(&error, MG_ERR_INPUT, format, arguments);
     va_end(arguments);
     mg_say(line->name, "%s%s%s", line->where ? line->where : "", line->where ? ": " : "", error.message);
-    fprintf(stderr, "Try `maskgrad %s --help'.\n", line->name);
+    mg_fprintf(stderr, "Try `maskgrad %s --help'.\n", line->name);
     exit(mg_exit_status(MG_ERR_INPUT));
 }
 

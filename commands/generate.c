@@ -406,4 +406,4 @@ static int run_command(int argc, char **argv) {
     return mg_command_end(&line, status, &error);
 }
 
-const mg_command mg_generate_command = {"generate", "Generate text from a model", run_command};
+const mg_command mg_generate_command = {"generate", N_("Generate text from a model"), run_command};

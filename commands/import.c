@@ -3,6 +3,7 @@
 #include "commands.h"
 #include "flags.h"
 #include "gpt2_import.h"
+#include "language.h"
 #include "printable.h"
 
 #include <inttypes.h>
@@ -84,12 +85,12 @@ static void list(const mg_import_event *event, void *user) {
 
 static void print_model(const mg_checkpoint *c, const listing *l) {
     const mg_gpt_config *config = mg_gpt_get_config(c->gpt);
-    printf("tensors      %d matched, %d skipped, %d missing\n", l->matched, l->skipped, l->missing);
+    mg_printf("tensors      %d matched, %d skipped, %d missing\n", l->matched, l->skipped, l->missing);
     mg_tell("             ", "model        %s, %s, width %d, context %d, vocabulary %d: %td parameters",
             mg_count(config->n_layer, "layer").text, mg_count(config->n_head, "head").text, config->n_embd,
             config->block_size, config->vocab_size, mg_params_count(mg_gpt_params(c->gpt)));
-    printf("tokenizer    %s, %s\n", mg_tokenizer_kind_name(mg_tokenizer_get_kind(c->tokenizer)),
-           mg_count(mg_tokenizer_size(c->tokenizer), "token").text);
+    mg_printf("tokenizer    %s, %s\n", mg_tokenizer_kind_name(mg_tokenizer_get_kind(c->tokenizer)),
+              mg_count(mg_tokenizer_size(c->tokenizer), "token").text);
 }
 
 static void print_fingerprint(const mg_fingerprint *f) {
@@ -99,7 +100,7 @@ static void print_fingerprint(const mg_fingerprint *f) {
     for (int i = 0, n = 0; i < f->n_logits && n < (int)sizeof logits; i++)
         n += snprintf(logits + n, sizeof logits - (size_t)n, "%s%.5g", i ? ", " : "", f->logits[i]);
     char text[640];
-    snprintf(text, sizeof text, "%016" PRIx64 ": logits of --ids %s, after the last %s, ...", f->hash, ids, logits);
+    mg_snprintf(text, sizeof text, "%016" PRIx64 ": logits of --ids %s, after the last %s, ...", f->hash, ids, logits);
     mg_print_wrapped(stdout, mg_columns(stdout), "fingerprint  ", "             ", text);
 }
 
@@ -115,7 +116,7 @@ static mg_status import(const import_options *o, mg_error *error) {
     if (status == MG_OK) {
         print_model(&checkpoint, &seen);
         print_fingerprint(&fingerprint);
-        if (!o->dry_run) printf("written      %s\n", mg_shown(o->out).text);
+        if (!o->dry_run) mg_printf("written      %s\n", mg_shown(o->out).text);
     }
     mg_checkpoint_free(&checkpoint);
     return status;
@@ -135,4 +136,4 @@ static int run_command(int argc, char **argv) {
     return mg_command_end(&line, import(&options, &error), &error);
 }
 
-const mg_command mg_import_command = {"import", "Make a checkpoint from GPT-2 weights", run_command};
+const mg_command mg_import_command = {"import", N_("Make a checkpoint from GPT-2 weights"), run_command};

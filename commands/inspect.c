@@ -139,5 +139,5 @@ static int run_command(int argc, char **argv) {
     return mg_command_end(&line, inspect(path, &options, &error), &error);
 }
 
-const mg_command mg_inspect_command = {"inspect", "Show a checkpoint's contents, and check that it is intact",
+const mg_command mg_inspect_command = {"inspect", N_("Show a checkpoint's contents, and check that it is intact"),
                                        run_command};

@@ -1,6 +1,7 @@
 #include "columns.h"
 #include "fields.h"
 #include "inspect.h"
+#include "language.h"
 #include "printable.h"
 #include "quote.h"
 #include "wrap.h"
@@ -32,12 +33,12 @@ static number_text grouped(int64_t n) {
 /* "  label             text", broken between words; on a narrow terminal the text is below. */
 static void print_wrapped(const char *label, const char *text) {
     if (mg_columns(stdout) < NARROW) {
-        printf("  %s\n", label);
+        mg_printf("  %s\n", label);
         mg_print_wrapped(stdout, mg_columns(stdout), "    ", "    ", text);
         return;
     }
     char first[64], indent[64];
-    snprintf(first, sizeof first, "  %-*s", LABEL, label);
+    mg_snprintf(first, sizeof first, "  %-*s", LABEL, label);
     snprintf(indent, sizeof indent, "  %-*s", LABEL, "");
     mg_print_wrapped(stdout, mg_columns(stdout), first, indent, text);
 }
@@ -50,7 +51,7 @@ static void print_field(const mg_field *field, const void *from) {
     char text[64];
     const void *member = (const char *)from + field->offset;
     if (field->type == MG_FIELD_DOUBLE && isnan(*(const double *)member))
-        snprintf(text, sizeof text, "none measured");
+        mg_snprintf(text, sizeof text, "none measured");
     else if (field->type == MG_FIELD_DOUBLE)
         snprintf(text, sizeof text, "%.9g", *(const double *)member);
     else if (field->type == MG_FIELD_UINT64)
@@ -58,31 +59,31 @@ static void print_field(const mg_field *field, const void *from) {
     else if (field->type == MG_FIELD_HASH)
         snprintf(text, sizeof text, "%016" PRIx64, *(const uint64_t *)member);
     else if (field->type == MG_FIELD_BOOL || field->type == MG_FIELD_NOT)
-        snprintf(text, sizeof text, "%s", mg_field_int(field, from) ? "yes" : "no");
+        mg_snprintf(text, sizeof text, "%s", mg_field_int(field, from) ? "yes" : "no");
     else if (field->type == MG_FIELD_LOOKAHEAD && *(const int *)member == MG_LOOKAHEAD_ALL)
-        snprintf(text, sizeof text, "all");
+        mg_snprintf(text, sizeof text, "all");
     else
         snprintf(text, sizeof text, "%" PRId64, mg_field_int(field, from));
-    print_wrapped(field->name, text);
+    print_wrapped(mg_shown(field->name).text, text); /* as it is in the file, in any language */
 }
 
 static void print_fields(const char *title, const mg_field *fields, const void *from) {
-    printf("\n%s\n", title);
+    mg_printf("\n%s\n", title);
     for (const mg_field *field = fields; field->name; field++) print_field(field, from);
 }
 
 /* One row; if the terminal is too narrow, the name gets a line of its own. */
 static void print_row(const char *name, const char *shape, const char *numbers, const char *norm) {
     if (mg_columns(stdout) == LAB_COLUMNS)
-        printf("  %-28s %-16s %15s %14s", name, shape, numbers, norm);
+        mg_printf("  %-28s %-16s %15s %14s", name, shape, numbers, norm);
     else
-        printf("  %s\n    %-12s %11s %11s", name, shape, numbers, norm);
+        mg_printf("  %s\n    %-12s %11s %11s", name, shape, numbers, norm);
     putchar('\n');
 }
 
 static void print_parameters(mg_gpt *gpt) {
     const mg_params *params = mg_gpt_params(gpt);
-    puts("\nParameters");
+    mg_printf("\nParameters\n");
     print_row("name", "shape", "numbers", "L2 norm");
     for (int i = 0; i < params->n; i++) {
         const mg_param *p = &params->param[i];
@@ -90,15 +91,16 @@ static void print_parameters(mg_gpt *gpt) {
         char norm[32];
         snprintf(norm, sizeof norm, "%.6g", summary.norm);
         print_row(p->name, mg_shape(&p->tensor).text, grouped(mg_size(&p->tensor)).text, norm);
-        if (summary.not_finite) printf("    %s of them are NaN or infinite\n", grouped(summary.not_finite).text);
+        if (summary.not_finite) mg_printf("    %s of them are NaN or infinite\n", grouped(summary.not_finite).text);
     }
-    printf("  %-*s %15s\n", mg_columns(stdout) == LAB_COLUMNS ? 45 : 14, "total",
-           grouped(mg_params_count(params)).text);
+    mg_printf("  %-*s %15s\n", mg_columns(stdout) == LAB_COLUMNS ? 45 : 14, "total",
+              grouped(mg_params_count(params)).text);
 }
 
 /* As many of the first tokens as fit into a line. */
 static void print_tokens(const mg_tokenizer *tokenizer) {
-    int column = printf("  %-*s", LABEL, "first tokens");
+    int column = LABEL + 2;
+    mg_printf("  %-*s", LABEL, "first tokens");
     for (int id = 0; id < mg_tokenizer_size(tokenizer); id++) {
         mg_quoted quoted = mg_quote(mg_tokenizer_token(tokenizer, id));
         int length = (int)strlen(quoted.text) + 1;
@@ -109,9 +111,9 @@ static void print_tokens(const mg_tokenizer *tokenizer) {
 }
 
 static void print_tokenizer(const mg_tokenizer *tokenizer) {
-    puts("\nTokenizer");
+    mg_printf("\nTokenizer\n");
     if (!tokenizer) {
-        puts("  none");
+        mg_printf("  none\n");
         return;
     }
     print_wrapped("kind", mg_tokenizer_kind_name(mg_tokenizer_get_kind(tokenizer)));
@@ -142,11 +144,11 @@ void mg_inspect_print(mg_inspection *inspection) {
     if (info->train.batch_size > 0)
         print_fields("Training", mg_train_fields, &info->train);
     else
-        puts("\nTraining\n  none: not trained here");
+        mg_printf("\nTraining\n  none: not trained here\n");
     if (info->has_optimizer)
         print_fields("Optimizer: AdamW", mg_optimizer_fields, &info->optimizer);
     else
-        puts("\nOptimizer\n  none: weights only");
+        mg_printf("\nOptimizer\n  none: weights only\n");
     print_tokenizer(inspection->checkpoint.tokenizer);
     if (inspection->verified) print_verdict(inspection);
 }

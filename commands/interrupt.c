@@ -1,4 +1,5 @@
 #include "interrupt.h"
+#include "language.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -25,7 +26,7 @@ static void lose_reader(int signal_number) {
 }
 
 void mg_interrupt_watch(const char *doing) {
-    if (doing) snprintf(said, sizeof said, "\n%s; Ctrl-C again stops at once\n", doing);
+    if (doing) mg_snprintf(said, sizeof said, "\n%s; Ctrl-C again stops at once\n", doing);
     struct sigaction action = {.sa_handler = ask, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);

@@ -6,6 +6,7 @@
 #include "interrupt.h"
 #include "lab_private.h"
 #include "labs.h"
+#include "language.h"
 #include "parallel.h"
 #include "printable.h"
 #include "run_dir.h"
@@ -185,6 +186,7 @@ static mg_status run_and_write(mg_lab *lab, mg_error *error) {
     MG_CHECK(lab->checks.n > 0, "lab %s checks nothing", lab->row->name);
     /* What was measured is shown even if it cannot be written. */
     status = lab_write_numbers(lab, error);
+    lab_translate(lab);
     bool numbers = status == MG_OK, reported = false;
     if (numbers) status = lab_draw_pictures(lab, error);
     if (numbers) {
@@ -317,7 +319,7 @@ static int run_all(int argc, char **argv) {
         lab_write_index(asked.out_dir, outcomes, n, &error) != MG_OK) {
         worst = mg_command_end(&line, error.status, &error);
     } else {
-        printf("\nThe index is %s/index.html\n", mg_shown(asked.out_dir).text);
+        mg_printf("\nThe index is %s/index.html\n", mg_shown(asked.out_dir).text);
     }
     lab_free(memory);
     return worst;
@@ -329,7 +331,7 @@ static void list_labs(FILE *out) {
     mg_error error;
     mg_lab *lab = lab_new(NULL, &error);
     if (!lab) return;
-    fputs("The labs, each with its question:\n\n", out);
+    mg_fprintf(out, "The labs, each with its question:\n\n");
     for (const lab_row *row = lab_rows; row->name; row++)
         mg_print_wrapped(out, mg_columns(out), lab_format(lab, "  %-11s ", row->name), "              ",
                          lab_shown(lab, row->question));
@@ -365,9 +367,9 @@ static int run_command(int argc, char **argv) {
         mg_say("lab", "there is no lab '%s': did you mean %s?", mg_shown(argv[1]).text, near.best);
         return 2;
     }
-    fprintf(stderr, "maskgrad lab: there is no lab '%s'\n\n", mg_shown(argv[1]).text);
+    mg_fprintf(stderr, "maskgrad lab: there is no lab '%s'\n\n", mg_shown(argv[1]).text);
     list_labs(stderr);
     return 2;
 }
 
-const mg_command mg_lab_command = {"lab", "Run an experiment, or list them all", run_command};
+const mg_command mg_lab_command = {"lab", N_("Run an experiment, or list them all"), run_command};

@@ -75,4 +75,4 @@ static int run_command(int argc, char **argv) {
     return mg_command_end(&line, status, &error);
 }
 
-const mg_command mg_logits_command = {"logits", "The logits of a checkpoint for given ids, as CSV", run_command};
+const mg_command mg_logits_command = {"logits", N_("The logits of a checkpoint for given ids, as CSV"), run_command};

@@ -160,5 +160,5 @@ static int run_command(int argc, char **argv) {
     return mg_command_end(&line, status, &error);
 }
 
-const mg_command mg_playground_command = {"playground", "Write a page in which two models train, one mask apart",
+const mg_command mg_playground_command = {"playground", N_("Write a page in which two models train, one mask apart"),
                                           run_command};

@@ -1,6 +1,7 @@
 #include "progress.h"
 #include "clock.h"
 #include "columns.h"
+#include "language.h"
 #include "utf8.h"
 
 #include <inttypes.h>
@@ -59,7 +60,7 @@ void mg_format_duration(double seconds, char *text, size_t size) {
 
 static void show(mg_progress *p, int64_t done, const char *what) {
     char line[256];
-    snprintf(line, sizeof line, "step %" PRId64 "/%" PRId64 "  %s", done, p->total, what);
+    mg_snprintf(line, sizeof line, "step %" PRId64 "/%" PRId64 "  %s", done, p->total, what);
     mg_live_line_show(&p->line, line);
 }
 
@@ -69,7 +70,8 @@ void mg_progress_step(mg_progress *p, int64_t done, double loss) {
     char left[32];
     mg_format_duration(per_step * (double)(p->total - done), left, sizeof left);
     char text[128];
-    snprintf(text, sizeof text, "loss %.4f  %.0f tokens/s  %s left", loss, (double)p->tokens_per_step / per_step, left);
+    mg_snprintf(text, sizeof text, "loss %.4f  %.0f tokens/s  %s left", loss, (double)p->tokens_per_step / per_step,
+                left);
     show(p, done, text);
 }
 

@@ -216,5 +216,5 @@ static int run_command(int argc, char **argv) {
     return status == MG_OK ? exit_status : mg_command_end(&line, status, &error);
 }
 
-const mg_command mg_sweep_command = {"sweep", "Train a grid of runs and seeds, here or as a list of commands",
+const mg_command mg_sweep_command = {"sweep", N_("Train a grid of runs and seeds, here or as a list of commands"),
                                      run_command};

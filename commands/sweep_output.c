@@ -1,6 +1,7 @@
 #include "sweep_output.h"
 #include "clock.h"
 #include "compare_groups.h"
+#include "language.h"
 #include "printable.h"
 #include "progress.h"
 #include "run_dir.h"
@@ -77,8 +78,8 @@ static void tell_finished(const mg_sweep_plan *plan, int run) {
     mg_run_log_row last;
     char *folder = mg_sweep_folder(plan, run);
     bool read = mg_run_dir_name(&dir, folder, NULL) == MG_OK && mg_run_log_last(dir.log, &last);
-    printf("finished  %s", mg_shown(plan->name[run]).text);
-    if (read) printf("  val %.4f  %.1f s", last.loss, last.seconds);
+    mg_printf("finished  %s", mg_shown(plan->name[run]).text);
+    if (read) mg_printf("  val %.4f  %.1f s", last.loss, last.seconds);
     putchar('\n');
     mg_run_dir_close(&dir);
     mg_free(folder);
@@ -88,7 +89,7 @@ static void show_end(const mg_sweep_plan *plan, int run, mg_sweep_end end, void 
     char reason[1024];
     mg_live_line_clear(user);
     if (end == MG_SWEEP_DONE) tell_finished(plan, run);
-    if (end == MG_SWEEP_HELD) printf("held      %s  by another process\n", mg_shown(plan->name[run]).text);
+    if (end == MG_SWEEP_HELD) mg_printf("held      %s  by another process\n", mg_shown(plan->name[run]).text);
     if (end == MG_SWEEP_FAILED) {
         mg_sweep_reason(plan, run, reason, sizeof reason);
         mg_tell("    ", "failed    %s: %s", plan->name[run], reason);
@@ -104,12 +105,12 @@ static void show_progress(const mg_sweep_plan *plan, const mg_sweep_progress *p,
         char time[32];
         mg_format_duration((mg_seconds() - p->begun) / (double)here * (double)(p->all_steps - p->steps), time,
                            sizeof time);
-        snprintf(left, sizeof left, ", %s left", time);
+        mg_snprintf(left, sizeof left, ", %s left", time);
     }
-    int n = snprintf(text, sizeof text, "%d/%d done, %d running", p->count[MG_SWEEP_DONE], plan->n, p->running);
+    int n = mg_snprintf(text, sizeof text, "%d/%d done, %d running", p->count[MG_SWEEP_DONE], plan->n, p->running);
     if (p->count[MG_SWEEP_FAILED] > 0)
-        n += snprintf(text + n, sizeof text - (size_t)n, ", %d failed", p->count[MG_SWEEP_FAILED]);
-    snprintf(text + n, sizeof text - (size_t)n, ", step %" PRId64 "/%" PRId64 "%s", p->steps, p->all_steps, left);
+        n += mg_snprintf(text + n, sizeof text - (size_t)n, ", %d failed", p->count[MG_SWEEP_FAILED]);
+    mg_snprintf(text + n, sizeof text - (size_t)n, ", step %" PRId64 "/%" PRId64 "%s", p->steps, p->all_steps, left);
     mg_live_line_show(user, text);
 }
 
@@ -147,12 +148,12 @@ int mg_sweep_tell_end(const mg_sweep_plan *plan, const mg_sweep_end *end, bool s
     int count[MG_SWEEP_N_ENDS] = {0};
     for (int run = 0; run < plan->n; run++) count[end[run]]++;
     tell_groups(plan);
-    printf("\n%d of %s finished", count[MG_SWEEP_DONE], mg_count(plan->n, "run").text);
-    if (count[MG_SWEEP_HELD] > 0) printf(", %d held by another process", count[MG_SWEEP_HELD]);
-    if (count[MG_SWEEP_FAILED] > 0) printf(", %d failed", count[MG_SWEEP_FAILED]);
+    mg_printf("\n%d of %s finished", count[MG_SWEEP_DONE], mg_count(plan->n, "run").text);
+    if (count[MG_SWEEP_HELD] > 0) mg_printf(", %d held by another process", count[MG_SWEEP_HELD]);
+    if (count[MG_SWEEP_FAILED] > 0) mg_printf(", %d failed", count[MG_SWEEP_FAILED]);
     putchar('\n');
     if (count[MG_SWEEP_FAILED] > 0) {
-        puts("Failed; --retry tries them again:");
+        mg_printf("Failed; --retry tries them again:\n");
         list_failures(plan, end);
     }
     if (stopped) mg_tell("  ", "stopped; all is kept in %s, and the same command continues", plan->out_dir);

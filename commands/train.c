@@ -503,4 +503,4 @@ static int run_command(int argc, char **argv) {
     return leave(ranks, held ? 3 : status == MG_OK && stopped ? 130 : exit_status);
 }
 
-const mg_command mg_train_command = {"train", "Train a model, with the causal mask or without", run_command};
+const mg_command mg_train_command = {"train", N_("Train a model, with the causal mask or without"), run_command};

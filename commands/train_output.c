@@ -3,6 +3,7 @@
 #include "clock.h"
 #include "gemm.h"
 #include "interrupt.h"
+#include "language.h"
 #include "parallel.h"
 #include "printable.h"
 #include "repetition.h"
@@ -177,23 +178,23 @@ static void print_summary(const mg_run *run, const mg_evaluation *e, const mg_gr
     double seconds = mg_seconds() - run->begun;
     printf("\n%s", mg_count(steps, "step").text);
     if (steps > run->first_step)
-        printf(", %.0f tokens/s including evaluation and saving",
-               (double)((steps - run->first_step) * mg_train_tokens_per_step(run)) / seconds);
+        mg_printf(", %.0f tokens/s including evaluation and saving",
+                  (double)((steps - run->first_step) * mg_train_tokens_per_step(run)) / seconds);
     putchar('\n');
     if (mg_ranks_are_many(run->ranks))
         printf("%.1f%% of the time in communication, waiting for other ranks included\n",
                100 * run->ranks->seconds / seconds);
     print_loss(e);
     if (run->corpus->grammar)
-        printf("unprompted, it wrote %s, %d of them grammatical\n", mg_count(score->sentences, "sentence").text,
-               score->grammatical);
+        mg_printf("unprompted, it wrote %s, %d of them grammatical\n", mg_count(score->sentences, "sentence").text,
+                  score->grammatical);
     struct rusage usage;
-    if (getrusage(RUSAGE_SELF, &usage) == 0) printf("peak memory %.1f MB\n", (double)usage.ru_maxrss / 1024);
-    printf("settings   %s\nlog        %s\npositions  %s\ncheckpoint %s\nsamples    %s\n", mg_shown(dir->run_json).text,
-           mg_shown(dir->log).text, mg_shown(dir->position).text, mg_shown(dir->checkpoint).text,
-           mg_shown(dir->samples).text);
-    if (run->logs_attention) printf("attention  %s\n", mg_shown(dir->attention).text);
-    if (access(dir->alarms, F_OK) == 0) printf("alarm      %s\n", mg_shown(dir->alarms).text);
+    if (getrusage(RUSAGE_SELF, &usage) == 0) mg_printf("peak memory %.1f MB\n", (double)usage.ru_maxrss / 1024);
+    mg_printf("settings   %s\nlog        %s\npositions  %s\ncheckpoint %s\nsamples    %s\n",
+              mg_shown(dir->run_json).text, mg_shown(dir->log).text, mg_shown(dir->position).text,
+              mg_shown(dir->checkpoint).text, mg_shown(dir->samples).text);
+    if (run->logs_attention) mg_printf("attention  %s\n", mg_shown(dir->attention).text);
+    if (access(dir->alarms, F_OK) == 0) mg_printf("alarm      %s\n", mg_shown(dir->alarms).text);
 }
 
 /* Whether the run had the steps in which a model learns that guessing is better than what it began with. */

@@ -9,7 +9,7 @@ set -euo pipefail
 
 packages=(gcc libc6-dev cmake ninja-build pkg-config
     libopenblas-openmp-dev libhdf5-dev zlib1g-dev libcsv-dev libcmocka-dev libjansson-dev libpcre2-dev librandom123-dev
-    gnuplot-nox fonts-dejavu-core)
+    gettext gnuplot-nox fonts-dejavu-core)
 mpi=(libopenmpi-dev openmpi-bin)
 [ "${1:-}" != --mpi ] || packages+=("${mpi[@]}")
 [ "${1:-}" != --tests ] ||

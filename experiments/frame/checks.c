@@ -42,7 +42,7 @@ static bool is_between(double observed, double low, double high) {
     return isfinite(observed) && low <= observed && observed <= high;
 }
 
-#define NOT_MEASURED "not measured"
+#define NOT_MEASURED N_("not measured")
 
 typedef struct number_text {
     char text[40];
@@ -67,8 +67,8 @@ static number_text as_written(double value, int digits) {
 }
 
 static const char *with_unit(mg_lab *lab, number_text number, const char *unit) {
-    bool bare = !*unit || strcmp(number.text, NOT_MEASURED) == 0;
-    return lab_format(lab, "%s%s%s", number.text, bare ? "" : " ", bare ? "" : unit);
+    if (strcmp(number.text, NOT_MEASURED) == 0) return NOT_MEASURED;
+    return lab_format(lab, "%s%s%s", number.text, *unit ? " " : "", unit);
 }
 
 static bool keep(mg_lab *lab, const char *name, const char *expected, const char *observed, lab_verdict verdict) {
@@ -136,7 +136,7 @@ bool lab_check_count(mg_lab *lab, const char *name, long observed, long expected
 /* On one line, from where the two begin to differ if they do, and not too long for a table. */
 static const char *excerpt(mg_lab *lab, const char *text, size_t from) {
     enum { LONGEST = 48 };
-    if (!text) return "not produced";
+    if (!text) return N_("not produced");
     size_t length = strlen(text);
     size_t start = from < length ? from : length;
     start = start > 12 ? start - 12 : 0;
@@ -174,7 +174,7 @@ void lab_undecided(mg_lab *lab, const char *name, double observed, const char *u
 }
 
 const char *const lab_verdict_names[LAB_N_VERDICTS] = {
-    [LAB_FAIL] = "fail", [LAB_PASS] = "pass", [LAB_UNDECIDED] = "undecided"};
+    [LAB_FAIL] = N_("fail"), [LAB_PASS] = N_("pass"), [LAB_UNDECIDED] = N_("undecided")};
 
 int lab_count_of(const mg_lab *lab, lab_verdict verdict) {
     int count = 0;
@@ -189,7 +189,9 @@ lab_verdict lab_verdict_of(const mg_lab *lab) {
 const char *lab_verdicts_in_words(mg_lab *lab) {
     int failed = lab_count_of(lab, LAB_FAIL), undecided = lab_count_of(lab, LAB_UNDECIDED);
     const char *words = lab_format(lab, "%d of %d checks pass", lab_count_of(lab, LAB_PASS), lab->checks.n);
-    if (failed) words = lab_format(lab, "%s, %d %s", words, failed, failed == 1 ? "fails" : "fail");
-    if (undecided) words = lab_format(lab, "%s, %d %s undecided", words, undecided, undecided == 1 ? "is" : "are");
+    if (failed == 1) words = lab_format(lab, "%s, 1 fails", words);
+    if (failed > 1) words = lab_format(lab, "%s, %d fail", words, failed);
+    if (undecided == 1) words = lab_format(lab, "%s, 1 is undecided", words);
+    if (undecided > 1) words = lab_format(lab, "%s, %d are undecided", words, undecided);
     return words;
 }

@@ -1,5 +1,6 @@
 /* Pictures with axes, and tables: collecting them, and what follows from their numbers. */
 #include "lab_private.h"
+#include "language.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -233,7 +234,15 @@ static char *divided_at_tabs(mg_lab *lab, const char *text) {
     return divided;
 }
 
-static void add_cells(lab_table *table, char *text) {
+/* Where the next cell begins; NULL: there is none. */
+static char *cut_cell(char *text) {
+    char *end = strchr(text, UNIT_SEPARATOR);
+    if (end) *end++ = '\0';
+    return end;
+}
+
+/* `words` is the same row in the user's language. */
+static void add_cells(lab_table *table, char *text, char *words) {
     mg_lab *lab = table->lab;
     int n = 1;
     for (const char *c = text; *c; c++) n += *c == UNIT_SEPARATOR;
@@ -243,8 +252,10 @@ static void add_cells(lab_table *table, char *text) {
     const char **cells = mg_arena_alloc(lab->arena, (size_t)n, sizeof *cells, "a table's row");
     for (int i = 0; i < n; i++) {
         cells[i] = text;
-        text = strchr(text, UNIT_SEPARATOR);
-        if (text) *text++ = '\0';
+        text = cut_cell(text);
+        const char *shown = words;
+        words = words ? cut_cell(words) : NULL;
+        if (shown) lab_remember(lab, cells[i], shown);
     }
     lab_list_add(lab, &table->rows, cells);
 }
@@ -252,25 +263,28 @@ static void add_cells(lab_table *table, char *text) {
 lab_table *lab_table_begin(mg_lab *lab, const char *name, const char *title, const char *columns) {
     lab_table *table = mg_arena_alloc(lab->arena, 1, sizeof *table, "a table");
     *table = (lab_table){.lab = lab, .name = lab_file_name(lab, name), .title = lab_format(lab, "%s", title)};
-    add_cells(table, divided_at_tabs(lab, columns));
+    add_cells(table, divided_at_tabs(lab, columns), divided_at_tabs(lab, mg_words(columns)));
     return table;
 }
 
 void lab_table_row(lab_table *table, const char *format, ...) {
     /* The tabs of the format divide the cells, those inside an argument do not: so the format is divided first. */
     const char *divided = divided_at_tabs(table->lab, format);
-    va_list arguments;
+    va_list arguments, again;
     va_start(arguments, format);
+    va_copy(again, arguments);
     char *text = lab_vformat(table->lab, divided, arguments);
+    char *words = lab_vwords(table->lab, divided_at_tabs(table->lab, mg_words(format)), again);
+    va_end(again);
     va_end(arguments);
-    add_cells(table, text);
+    add_cells(table, text, words);
 }
 
 /* What a cell of numbers may say instead of one. */
 static bool is_none(const char *cell) {
-    static const char *const words[] = {"", "-", "–", "never"};
+    static const char *const words[] = {"", "-", "–", N_("never")};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(cell, words[i]) == 0) return true;
+        if (strcmp(cell, words[i]) == 0 || strcmp(cell, mg_words(words[i])) == 0) return true;
     return false;
 }
 

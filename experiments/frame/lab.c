@@ -1,5 +1,6 @@
 #include "clock.h"
 #include "lab_private.h"
+#include "language.h"
 #include "time_left.h"
 #include "utf8.h"
 
@@ -51,7 +52,10 @@ char *lab_vformat(mg_lab *lab, const char *format, va_list arguments) {
     va_end(again);
     MG_CHECK(length >= 0, "the text '%s' cannot be formatted", format);
     char *text = mg_arena_alloc(lab->arena, (size_t)length + 1, 1, "a lab's text");
+    va_copy(again, arguments);
     vsnprintf(text, (size_t)length + 1, format, arguments);
+    if (!mg_language_is_english()) lab_remember(lab, text, lab_vwords(lab, format, again));
+    va_end(again);
     return text;
 }
 
@@ -149,15 +153,15 @@ void lab_progress(mg_lab *lab, const char *what, long done, long total, const ch
     if (!goes_on) *part = (struct lab_part){.what = what, .first = done, .begun = mg_seconds()};
     part->tenth = tenth;
 
-    char detail[128];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(detail, sizeof detail, format, arguments);
+    const char *detail = lab_vformat(lab, format, arguments);
     va_end(arguments);
     /* The last column stays free: some terminals wrap there. */
     int columns = lab->settings.terminal.progress_columns - 1;
     if (!live) {
         const char *line = lab_format(lab, "lab %s: %s %ld/%ld %s", lab->row->name, what, done, total, detail);
+        line = lab_shown_line(lab, line);
         fprintf(stderr, "%.*s\n", (int)mg_utf8_fitting(line, columns), line);
         return;
     }
@@ -165,6 +169,7 @@ void lab_progress(mg_lab *lab, const char *what, long done, long total, const ch
     lab_time_left_words(lab_seconds_left(mg_seconds() - part->begun, done - part->first, total - part->first), left,
                         sizeof left);
     const char *line = lab_format(lab, "%s %ld/%ld%s%s  %s", what, done, total, left[0] ? ", " : "", left, detail);
+    line = lab_shown_line(lab, line);
     fprintf(stderr, "\r\033[K%.*s", (int)mg_utf8_fitting(line, columns), line);
     if (done >= total) fputs("\r\033[K", stderr);
     fflush(stderr);

@@ -89,12 +89,20 @@ typedef struct lab_block {
     enum { LAB_BLOCK_NOTE, LAB_BLOCK_FIGURE, LAB_BLOCK_HEATMAP, LAB_BLOCK_TABLE, LAB_BLOCK_TEXTS } kind;
     union {
         const char *note;
-        const lab_figure *figure;
-        const lab_heatmap *heatmap;
-        const lab_table *table;
-        const lab_text_group *texts;
+        lab_figure *figure;
+        lab_heatmap *heatmap;
+        lab_table *table;
+        lab_text_group *texts;
     };
 } lab_block;
+
+/* The texts that lab_format made, by their place, where they read otherwise in the user's language. */
+typedef struct lab_translations {
+    struct lab_translation {
+        const char *text, *words;
+    } * at; /* a hash table, at most half full */
+    size_t n, capacity;
+} lab_translations;
 
 struct mg_lab {
     mg_arena *arena;
@@ -110,6 +118,7 @@ struct mg_lab {
         long first, tenth; /* done when it was first told; the tenth that was told last */
         double begun;      /* when that was: mg_seconds */
     } part;
+    lab_translations translations;
 };
 
 mg_lab *lab_new(const lab_row *row, mg_error *error);
@@ -124,6 +133,15 @@ void lab_list_add(mg_lab *lab, lab_list *list, void *item);
 void lab_add_block(mg_lab *lab, lab_block block);
 char *lab_format(mg_lab *lab, const char *format, ...) MG_PRINTF(2, 3);
 char *lab_vformat(mg_lab *lab, const char *format, va_list arguments) MG_PRINTF(2, 0);
+
+/* translate.c: what lab_format made, and the program's own constants, in the user's language. */
+const char *lab_words(const mg_lab *lab, const char *text);
+/* The text that lab_vformat makes, in the user's language. */
+char *lab_vwords(mg_lab *lab, const char *format, va_list arguments) MG_PRINTF(2, 0);
+/* `text` reads `words` there. */
+void lab_remember(mg_lab *lab, const char *text, const char *words);
+/* All that was collected, once the numbers are written. */
+void lab_translate(mg_lab *lab);
 /* A name that may be a file's: anything but a-z, 0-9 and '-' is the lab's bug. */
 const char *lab_file_name(mg_lab *lab, const char *name);
 

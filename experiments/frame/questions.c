@@ -44,15 +44,18 @@ void lab_must_have_answered(const mg_lab *lab) {
 
 /* ---- Guessing ---- */
 
-/* A number with a point or a comma, and perhaps its unit; blanks do not matter. */
-static bool read_number(char *text, const char *unit, double *number) {
+/* A number with a point or a comma, and perhaps its unit, in English or as it was shown; blanks do not matter. */
+static bool read_number(char *text, const char *unit, const char *words, double *number) {
     char *comma = strchr(text, ','), *end;
     if (comma && !strchr(text, '.')) *comma = '.';
     *number = strtod(text, &end);
     if (end == text || !isfinite(*number)) return false;
     end += strspn(end, " \t");
-    size_t length = strlen(unit);
-    if (length && strncmp(end, unit, length) == 0) end += length;
+    const char *const units[] = {unit, words};
+    for (int i = 0; i < 2; i++) {
+        size_t length = strlen(units[i]);
+        if (strncmp(end, units[i], length) == 0 && end[length + strspn(end + length, " \t\r")] == '\0') return true;
+    }
     return end[strspn(end, " \t\r")] == '\0';
 }
 
@@ -60,13 +63,13 @@ static bool read_number(char *text, const char *unit, double *number) {
 static bool ask(mg_lab *lab, lab_question *question) {
     char line[256];
     for (;;) {
-        const char *unit = *question->unit ? lab_format(lab, " (%s)", lab_shown_line(lab, question->unit)) : "";
-        printf("     Your guess%s: ", unit);
+        const char *unit = *question->unit ? lab_format(lab, " (%s)", lab_words(lab, question->unit)) : "";
+        fputs(lab_shown_line(lab, lab_format(lab, "     Your guess%s: ", unit)), stdout);
         fflush(stdout);
         if (!lab->settings.read_line(line, sizeof line)) return false;
         if (line[strspn(line, " \t\r")] == '\0') return true;
         const char *typed = lab_format(lab, "%s", line);
-        if (read_number(line, question->unit, &question->guess)) return true;
+        if (read_number(line, question->unit, lab_words(lab, question->unit), &question->guess)) return true;
         question->guess = NAN;
         lab_print_wrapped(lab, "     ", "     ",
                           lab_format(lab, "'%s' is not a number: type one, or only Enter for no guess.", typed));
@@ -105,7 +108,7 @@ static const char *with_unit(mg_lab *lab, const lab_question *question, double v
 }
 
 const char *lab_answer_text(mg_lab *lab, const lab_question *question) {
-    return with_unit(lab, question, question->answer, "not measured");
+    return with_unit(lab, question, question->answer, N_("not measured"));
 }
 
 const char *lab_guess_text(mg_lab *lab, const lab_question *question) {

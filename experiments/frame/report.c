@@ -1,5 +1,6 @@
 /* report.html: one file that needs no other and no network. */
 #include "lab_private.h"
+#include "language.h"
 #include "regular_file.h"
 
 #include <string.h>
@@ -27,15 +28,28 @@ void lab_html_part(FILE *out, const char *text, size_t n) {
 
 static void element(FILE *out, const char *tag, const char *text) {
     fprintf(out, "<%s>", tag);
-    lab_html(out, text);
+    lab_html(out, mg_words(text));
     fprintf(out, "</%.*s>\n", (int)strcspn(tag, " "), tag);
 }
 
 /* The same of a text that the lab wrote. */
 static void prose(FILE *out, const char *tag, const char *text) {
     fprintf(out, "<%s>", tag);
-    lab_typeset(out, text);
+    lab_typeset(out, mg_words(text));
     fprintf(out, "</%.*s>\n", (int)strcspn(tag, " "), tag);
+}
+
+/* A cell of a table; a narrow screen shows `label` beside it (NULL: nothing). */
+static void table_cell(FILE *out, const char *tag, const char *text, const char *label) {
+    fprintf(out, "<%s", tag);
+    if (label) {
+        fputs(" data-label=\"", out);
+        lab_html(out, mg_words(label));
+        fputs("\"", out);
+    }
+    fputs(">", out);
+    lab_typeset(out, mg_words(text));
+    fprintf(out, "</%s>\n", tag);
 }
 
 static void write_base64(FILE *out, const char *bytes, size_t n) {
@@ -49,7 +63,8 @@ static void write_base64(FILE *out, const char *bytes, size_t n) {
 }
 
 static void begin_page(FILE *out, const char *title) {
-    fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+    fprintf(out, "<!DOCTYPE html>\n<html lang=\"%s\">\n", mg_language());
+    fputs("<head>\n<meta charset=\"utf-8\">\n"
           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
           "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n",
           out);
@@ -76,23 +91,25 @@ static void write_answers(FILE *out, mg_lab *lab) {
     bool guessed = lab_was_guessed(lab);
     fputs("<section>\n", out);
     element(out, "h2", guessed ? "Guessed and measured" : "Guess before you look");
-    fprintf(out,
-            "<div class=\"scroll\"><table class=\"answers\">\n<thead><tr><th>Question</th>%s<th>Measured</th></tr>"
-            "</thead>\n<tbody>\n",
-            guessed ? "<th>Your guess</th>" : "");
+    fputs("<div class=\"scroll\"><table class=\"answers\">\n<thead><tr>", out);
+    table_cell(out, "th", "Question", NULL);
+    if (guessed) table_cell(out, "th", "Your guess", NULL);
+    table_cell(out, "th", "Measured", NULL);
+    fputs("</tr></thead>\n<tbody>\n", out);
     for (int i = 0; i < lab->questions.n; i++) {
         const lab_question *question = lab->questions.item[i];
         fputs("<tr>", out);
-        prose(out, "td", question->text);
-        if (guessed) prose(out, "td data-label=\"your guess\"", lab_guess_text(lab, question));
-        prose(out, "td data-label=\"measured\"", lab_answer_text(lab, question));
+        table_cell(out, "td", question->text, NULL);
+        if (guessed) table_cell(out, "td", lab_guess_text(lab, question), "your guess");
+        table_cell(out, "td", lab_answer_text(lab, question), "measured");
         fputs("</tr>\n", out);
     }
     fputs("</tbody>\n</table></div>\n</section>\n", out);
 }
 
 static void write_done(FILE *out, const mg_lab *lab) {
-    fputs("<section>\n<h2>What was done</h2>\n", out);
+    fputs("<section>\n", out);
+    element(out, "h2", "What was done");
     for (int i = 0; i < lab->did.n; i++) prose(out, "p", lab->did.item[i]);
     fputs("<dl>\n", out);
     for (int i = 0; i < lab->settings_used.n; i++) {
@@ -102,26 +119,36 @@ static void write_done(FILE *out, const mg_lab *lab) {
         element(out, "dd", pair->text);
         fputs("</div>", out);
     }
-    fputs("</dl>\n<p>To do it again, in the same folder:</p>\n", out);
+    fputs("</dl>\n", out);
+    element(out, "p", "To do it again, in the same folder:");
     element(out, "pre class=\"command\"", lab->command);
     fputs("</section>\n", out);
 }
 
 static const char *const verdict_signs[LAB_N_VERDICTS] = {[LAB_FAIL] = "✗", [LAB_PASS] = "✓", [LAB_UNDECIDED] = "?"};
 
+static void verdict_span(FILE *out, lab_verdict verdict, const char *words) {
+    fprintf(out, "<span class=\"%s\">%s ", lab_verdict_names[verdict], verdict_signs[verdict]);
+    lab_html(out, mg_words(words));
+    fputs("</span>", out);
+}
+
 static void write_checks(FILE *out, const mg_lab *lab) {
-    fputs("<section>\n<h2>Expected and observed</h2>\n<div class=\"scroll\"><table class=\"checks\">\n"
-          "<thead><tr><th>Check</th><th>Expected</th><th>Observed</th><th>Verdict</th></tr></thead>\n<tbody>\n",
-          out);
+    static const char *const heads[] = {N_("Check"), N_("Expected"), N_("Observed"), N_("Verdict")};
+    fputs("<section>\n", out);
+    element(out, "h2", "Expected and observed");
+    fputs("<div class=\"scroll\"><table class=\"checks\">\n<thead><tr>", out);
+    for (int i = 0; i < 4; i++) table_cell(out, "th", heads[i], NULL);
+    fputs("</tr></thead>\n<tbody>\n", out);
     for (int i = 0; i < lab->checks.n; i++) {
         const lab_check *c = lab->checks.item[i];
         fputs("<tr>", out);
-        prose(out, "td", c->name);
-        prose(out, c->verdict == LAB_UNDECIDED ? "td data-label=\"undecided\"" : "td data-label=\"expected\"",
-              c->expected);
-        prose(out, "td data-label=\"observed\"", c->observed);
-        fprintf(out, "<td><span class=\"%s\">%s %s</span></td></tr>\n", lab_verdict_names[c->verdict],
-                verdict_signs[c->verdict], lab_verdict_names[c->verdict]);
+        table_cell(out, "td", c->name, NULL);
+        table_cell(out, "td", c->expected, c->verdict == LAB_UNDECIDED ? "undecided" : "expected");
+        table_cell(out, "td", c->observed, "observed");
+        fputs("<td>", out);
+        verdict_span(out, c->verdict, lab_verdict_names[c->verdict]);
+        fputs("</td></tr>\n", out);
     }
     fputs("</tbody>\n</table></div>\n</section>\n", out);
 }
@@ -144,10 +171,11 @@ static void write_picture(FILE *out, mg_lab *lab, const char *name, const char *
         write_base64(out, svg, size);
         fputs("\"></div>\n", out);
     } else {
-        fprintf(out,
-                "<p class=\"missing\">This picture is drawn by gnuplot, which was not there or failed. Its numbers "
-                "are in %s.csv.</p>\n",
-                name);
+        element(out, "p class=\"missing\"",
+                lab_words(lab, lab_format(lab,
+                                          "This picture is drawn by gnuplot, which was not there or failed. Its "
+                                          "numbers are in %s.csv.",
+                                          name)));
     }
     prose(out, "figcaption", caption);
     fputs("</figure>\n</section>\n", out);
@@ -155,9 +183,11 @@ static void write_picture(FILE *out, mg_lab *lab, const char *name, const char *
 
 /* The caption, and what the cells mean that are not on the color bar. */
 static const char *heat_caption(mg_lab *lab, const lab_heatmap *map) {
-    return lab_format(lab, "%s%s%s%s", map->caption, lab_heat_has(map, LAB_CELL_ZERO) ? " White: exactly 0." : "",
-                      lab_heat_has(map, LAB_CELL_ABSENT) ? " Gray dot: does not exist." : "",
-                      lab_heat_has(map, LAB_CELL_ALARM) ? " Red: should not be there, or is not a number." : "");
+    const char *text = lab_format(
+        lab, "%s%s%s%s", map->caption, lab_heat_has(map, LAB_CELL_ZERO) ? " White: exactly 0." : "",
+        lab_heat_has(map, LAB_CELL_ABSENT) ? " Gray dot: does not exist." : "",
+        lab_heat_has(map, LAB_CELL_ALARM) ? " Red: should not be there, or is not a number." : "");
+    return lab_words(lab, text);
 }
 
 static void write_table(FILE *out, const lab_table *table) {
@@ -217,8 +247,9 @@ mg_status lab_write_report(mg_lab *lab, mg_error *error) {
     begin_page(out, lab_format(lab, "maskgrad lab %s", lab->row->name));
     element(out, "p class=\"over\"", lab_format(lab, "maskgrad lab %s", lab->row->name));
     prose(out, "h1", lab->row->question);
-    fprintf(out, "<p class=\"sum\"><span class=\"%s\">%s %s</span></p>\n", lab_verdict_names[verdict],
-            verdict_signs[verdict], lab_verdicts_in_words(lab));
+    fputs("<p class=\"sum\">", out);
+    verdict_span(out, verdict, lab_words(lab, lab_verdicts_in_words(lab)));
+    fputs("</p>\n", out);
     if (lab->stopped)
         element(out, "p class=\"note\"", "This lab was interrupted: what it had measured until then is below.");
     write_list(out, "Hypotheses", "ol", &lab->hypotheses);
@@ -232,7 +263,8 @@ mg_status lab_write_report(mg_lab *lab, mg_error *error) {
     return mg_atomic_text_end(&file, error);
 }
 
-#define INDEX_TITLE "maskgrad: the labs"
+#define TITLE_BEGINS "maskgrad: " /* in every language */
+#define INDEX_TITLE N_("maskgrad: the labs")
 
 mg_status lab_check_index(const char *out_dir, mg_error *error) {
     char path[4096], text[1024] = "";
@@ -244,7 +276,7 @@ mg_status lab_check_index(const char *out_dir, mg_error *error) {
     if (status != MG_OK) return status;
     ssize_t n = read(file, text, sizeof text - 1);
     close(file);
-    if (n > 0 && strstr(text, "<title>" INDEX_TITLE)) return MG_OK;
+    if (n > 0 && strstr(text, "<title>" TITLE_BEGINS)) return MG_OK;
     return mg_error_set(error, MG_ERR_INPUT, "%s is there and is not the index of labs: choose another --out-dir",
                         path);
 }
@@ -256,7 +288,9 @@ mg_status lab_write_index(const char *out_dir, const lab_outcome *outcomes, int 
     if (status != MG_OK) return status;
     FILE *out = file.out;
     begin_page(out, INDEX_TITLE);
-    fputs("<p class=\"over\">maskgrad</p>\n<h1>The labs</h1>\n<ul class=\"labs\">\n", out);
+    fputs("<p class=\"over\">maskgrad</p>\n", out);
+    element(out, "h1", "The labs");
+    fputs("<ul class=\"labs\">\n", out);
     for (int i = 0; i < n; i++) {
         fputs("<li>", out);
         const lab_outcome *o = &outcomes[i];
@@ -264,12 +298,13 @@ mg_status lab_write_index(const char *out_dir, const lab_outcome *outcomes, int 
         element(out, "strong", o->row->name);
         prose(out, "span class=\"question\"", o->row->question);
         if (o->reported) fputs("</a>", out);
-        fprintf(out, "<span class=\"%s\">%s %s</span></li>\n", lab_verdict_names[o->verdict], verdict_signs[o->verdict],
-                o->stopped                    ? "interrupted"
-                : !o->reported                ? "did not finish"
-                : o->verdict == LAB_PASS      ? "every check passes"
-                : o->verdict == LAB_UNDECIDED ? "a check is undecided"
-                                              : "a check fails");
+        verdict_span(out, o->verdict,
+                     o->stopped                    ? "interrupted"
+                     : !o->reported                ? "did not finish"
+                     : o->verdict == LAB_PASS      ? "every check passes"
+                     : o->verdict == LAB_UNDECIDED ? "a check is undecided"
+                                                   : "a check fails");
+        fputs("</li>\n", out);
     }
     fputs("</ul>\n", out);
     end_page(out);

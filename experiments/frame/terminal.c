@@ -1,19 +1,12 @@
 /* A lab on the terminal: 80 columns or fewer, and beyond ASCII only where the locale's character set is UTF-8. */
 #include "color.h"
 #include "lab_private.h"
+#include "language.h"
 #include "printable.h"
 #include "utf8.h"
 #include "wrap.h"
 
 #include <string.h>
-
-static const struct {
-    const char *utf8, *ascii;
-} signs[] = {{"−", "-"},  {"–", "-"},   {"—", "-"},  {"∞", "inf"},   {"√", "sqrt"},  {"·", "*"},
-             {"×", "x"},  {"±", "+-"},  {"≤", "<="}, {"≥", ">="},    {"≠", "!="},    {"…", "..."},
-             {"“", "\""}, {"”", "\""},  {"‘", "'"},  {"’", "'"},     {"→", "->"},    {"␣", "_"},
-             {"²", "^2"}, {"³", "^3"},  {"₀", "0"},  {"₁", "1"},     {"≈", "~"},     {"ᵀ", "^T"},
-             {"∂", "d"},  {"Σ", "sum"}, {"µ", "u"},  {"α", "alpha"}, {"γ", "gamma"}, {"ε", "eps"}};
 
 /* Letters and digits under a root: in ASCII nothing else would show where it ends. */
 static size_t letters_under_root(const char *text) {
@@ -22,16 +15,13 @@ static size_t letters_under_root(const char *text) {
     return strspn(text + sign, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
 }
 
-const char *lab_shown(mg_lab *lab, const char *text) {
-    bool utf8 = lab->settings.terminal.utf8;
-    size_t length = strlen(text), room = MG_PRINTABLE_ROOM(length);
-    char *printable = mg_arena_alloc(lab->arena, room, 1, "a text for the terminal");
-    length = mg_printable(printable, room, text, length, "\n");
-    text = printable;
+/* In the characters that the terminal has. */
+static const char *reduced(mg_lab *lab, const char *text) {
+    if (lab->settings.terminal.utf8) return text;
     /* The longest replacement is not longer than three times what it replaces. */
-    char *shown = mg_arena_alloc(lab->arena, 3 * length + 1, 1, "a text for the terminal"), *to = shown;
+    char *shown = mg_arena_alloc(lab->arena, 3 * strlen(text) + 1, 1, "a text for the terminal"), *to = shown;
     while (*text) {
-        if (utf8 || (unsigned char)*text < 128) {
+        if ((unsigned char)*text < 128) {
             *to++ = *text++;
             continue;
         }
@@ -41,15 +31,20 @@ const char *lab_shown(mg_lab *lab, const char *text) {
             text += strlen("√") + rooted;
             continue;
         }
-        const char *ascii = "?";
-        for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
-            if (strncmp(text, signs[i].utf8, strlen(signs[i].utf8)) == 0) ascii = signs[i].ascii;
-        while (*ascii) *to++ = *ascii++;
-        do text++;
-        while (((unsigned char)*text & 0xC0) == 0x80);
+        size_t n;
+        for (const char *ascii = mg_ascii_of(text, &n); *ascii;) *to++ = *ascii++;
+        text += n;
     }
     *to = '\0';
     return shown;
+}
+
+const char *lab_shown(mg_lab *lab, const char *text) {
+    text = lab_words(lab, text);
+    size_t length = strlen(text), room = MG_PRINTABLE_ROOM(length);
+    char *printable = mg_arena_alloc(lab->arena, room, 1, "a text for the terminal");
+    mg_printable(printable, room, text, length, "\n");
+    return reduced(lab, printable);
 }
 
 const char *lab_shown_line(mg_lab *lab, const char *text) {
@@ -60,7 +55,8 @@ const char *lab_shown_line(mg_lab *lab, const char *text) {
 }
 
 void lab_print_wrapped(mg_lab *lab, const char *first_indent, const char *indent, const char *text) {
-    mg_print_wrapped(stdout, lab_columns(lab), first_indent, indent, lab_shown(lab, text));
+    const char *first = reduced(lab, lab_words(lab, first_indent));
+    mg_print_wrapped(stdout, lab_columns(lab), first, indent, lab_shown(lab, text));
 }
 
 void lab_print_heading(mg_lab *lab, const char *text) {
@@ -115,9 +111,9 @@ static void print_answers(mg_lab *lab) {
 static void print_checks(mg_lab *lab) {
     static const struct {
         const char *word, *color, *expected;
-    } marks[LAB_N_VERDICTS] = {[LAB_PASS] = {"pass", MG_COLOR_PASS, "          expected "},
-                               [LAB_FAIL] = {"FAIL", MG_COLOR_FAIL, "          expected "},
-                               [LAB_UNDECIDED] = {"?   ", MG_COLOR_UNDECIDED, "          undecided: "}};
+    } marks[LAB_N_VERDICTS] = {[LAB_PASS] = {N_("pass"), MG_COLOR_PASS, N_("          expected ")},
+                               [LAB_FAIL] = {N_("FAIL"), MG_COLOR_FAIL, N_("          expected ")},
+                               [LAB_UNDECIDED] = {"?   ", MG_COLOR_UNDECIDED, N_("          undecided: ")}};
     lab_print_heading(lab, "Checks");
     for (int i = 0; i < lab->checks.n; i++) {
         const lab_check *c = lab->checks.item[i];
@@ -128,7 +124,8 @@ static void print_checks(mg_lab *lab) {
         lab_print_wrapped(lab, marks[c->verdict].expected, "                   ", c->expected);
         lab_print_wrapped(lab, "          observed ", "                   ", c->observed);
     }
-    printf("\n  %s.\n", lab_verdicts_in_words(lab));
+    fputs("\n", stdout);
+    lab_print_wrapped(lab, "  ", "  ", lab_format(lab, "%s.", lab_verdicts_in_words(lab)));
 }
 
 enum { MOST_CELLS_OF_A_ROW = 32, LEAST_TEXT = 8 };

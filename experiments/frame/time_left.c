@@ -1,4 +1,5 @@
 #include "time_left.h"
+#include "language.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -19,11 +20,11 @@ void lab_time_left_words(double seconds, char *text, size_t size) {
     text[0] = '\0';
     if (!(seconds >= LEAST)) return;
     if (seconds <= 10)
-        snprintf(text, size, "about %ld s left", rounded_up(seconds, 1));
+        mg_snprintf(text, size, "about %ld s left", rounded_up(seconds, 1));
     else if (seconds <= MINUTE)
-        snprintf(text, size, "about %ld s left", rounded_up(seconds, 5));
+        mg_snprintf(text, size, "about %ld s left", rounded_up(seconds, 5));
     else if (seconds <= HOUR)
-        snprintf(text, size, "about %ld min left", rounded_up(seconds, MINUTE) / MINUTE);
+        mg_snprintf(text, size, "about %ld min left", rounded_up(seconds, MINUTE) / MINUTE);
     else
-        snprintf(text, size, "about %.1f h left", seconds / HOUR);
+        mg_snprintf(text, size, "about %.1f h left", seconds / HOUR);
 }

@@ -1,4 +1,5 @@
 #include "wrap.h"
+#include "language.h"
 #include "utf8.h"
 
 #include <string.h>
@@ -31,7 +32,9 @@ size_t mg_line_fitting(const char *text, int columns) {
 }
 
 void mg_print_wrapped(FILE *out, int columns, const char *first, const char *indent, const char *text) {
-    const char *before = first;
+    char first_words[128], words[8192];
+    const char *before = mg_terminal_words(first, first_words, sizeof first_words);
+    text = mg_terminal_words(text, words, sizeof words);
     do {
         int room = columns - mg_text_columns(before);
         size_t n = mg_line_fitting(text, room < LEAST_ROOM ? LEAST_ROOM : room);

@@ -2,6 +2,7 @@
  *
  * First a sum small enough to do with a pencil, then the maps of two models that differ only in their mask (or of
  * a checkpoint), then how flat a row is when keys get longer. */
+#include "lab_private.h"
 #include "labs.h"
 #include "model.h"
 #include "operation.h"
@@ -10,7 +11,6 @@
 #include "training.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /* ---- A sum to follow by hand ---- */
@@ -166,23 +166,20 @@ static void look(mg_lab *lab, view *v, const int *ids, const mg_mask *mask) {
 }
 
 static void check_view(mg_lab *lab, const view *v, const char *forbidden) {
-    char name[160];
-    snprintf(name, sizeof name, "%s: largest distance of a row's sum from 1, over all heads", v->name);
+    const char *name = lab_format(lab, "%s: largest distance of a row's sum from 1, over all heads", v->name);
     lab_check_below(lab, name, v->sum_error, 1e-5, "");
-    snprintf(name, sizeof name, "%s: outputs against Σ weight × value, relative", v->name);
+    name = lab_format(lab, "%s: outputs against Σ weight × value, relative", v->name);
     if (v->largest_output == 0)
         lab_undecided(lab, name, v->hand_error, "", "every output of every head is 0");
     else
         lab_check_below(lab, name, v->hand_error, 1e-5, "");
     if (!forbidden) return;
-    snprintf(name, sizeof name, "%s: %s", v->name, forbidden);
-    lab_check_zero(lab, name, v->forbidden, "");
+    lab_check_zero(lab, lab_format(lab, "%s: %s", v->name, forbidden), v->forbidden, "");
 }
 
 static void panel(lab_heatmap *map, const view *v, int layer, int head) {
-    char title[64];
     const mg_gpt_config *c = mg_gpt_get_config(v->gpt);
-    snprintf(title, sizeof title, "%s%shead %d", v->name, *v->name ? ", " : "", head);
+    const char *title = lab_format(map->lab, "%s%shead %d", v->name, *v->name ? ", " : "", head);
     mg_mask mask = mg_gpt_mask(c, layer, head);
     lab_heatmap_panel(map, (lab_panel){.title = title,
                                        .n_rows = v->T,
@@ -195,10 +192,8 @@ static void panel(lab_heatmap *map, const view *v, int layer, int head) {
 }
 
 static lab_heatmap *begin_map(mg_lab *lab, const char *what, int layer) {
-    char name[32], title[96];
-    snprintf(name, sizeof name, "layer-%d", layer);
-    snprintf(title, sizeof title, "Attention in layer %d%s", layer, what);
-    return lab_heatmap_begin(lab, name, title,
+    return lab_heatmap_begin(lab, lab_format(lab, "layer-%d", layer),
+                             lab_format(lab, "Attention in layer %d%s", layer, what),
                              (lab_scale){.unit = "weight", .low = 0, .high = 1, .rows = "query", .columns = "key"});
 }
 
@@ -385,9 +380,8 @@ static void entropy_of_rows(mg_lab *lab) {
     lab_table_end(table, "The six rows of a draw share their keys, so the errors are over draws.");
     for (int scaling = 0; scaling < LAB_N_SCALINGS; scaling++)
         for (int w = 0; w < LAB_N_WIDTHS; w++) {
-            char name[96];
-            snprintf(name, sizeof name, "mean entropy of a row, %s, d_k = %d",
-                     scaling == LAB_SCALED ? "divided by √d_k" : "not divided", lab_widths[w]);
+            const char *name = lab_format(lab, "mean entropy of a row, %s, d_k = %d",
+                                          scaling == LAB_SCALED ? "divided by √d_k" : "not divided", lab_widths[w]);
             lab_check_near(lab, name, s.entropy[scaling].mean[w], expected[scaling][w], 0.015, "nats");
         }
 }

@@ -12,7 +12,6 @@
 #include "training.h"
 
 #include <math.h>
-#include <stdio.h>
 
 enum { T = 14, MOST_LAYERS = 4, VOCABULARY = 32, LATE = T - 3 };
 
@@ -207,8 +206,7 @@ static mg_status bands(mg_lab *lab, mg_error *error) {
             if (lookaheads[k] == 2 && layers == 3) lab_answer(lab, "reach", (double)reach(&c, PERTURBATION));
             lab_table_row(table, "%d\t%d\t%td\t%td\t%td\t%td", lookaheads[k], layers, expected, reach(&c, PERTURBATION),
                           reach(&c, GRADIENT), reach(&c, POISON));
-            char title[32];
-            snprintf(title, sizeof title, "%d layer%s", layers, layers == 1 ? "" : "s");
+            const char *title = layers == 1 ? "1 layer" : lab_format(lab, "%d layers", layers);
             if (lookaheads[k] == 2)
                 lab_heatmap_panel(map, (lab_panel){.title = title,
                                                    .n_rows = T,
@@ -223,9 +221,8 @@ static mg_status bands(mg_lab *lab, mg_error *error) {
     lab_heatmap_end(map, "In theory one layer sees 2 ahead, two see 4, three 6, four 8, and everything further is "
                          "exactly 0: what a layer fetches from 2 ahead was itself fetched from 2 further ahead.");
     for (int k = 0; k < N && !status; k++) {
-        char name[128];
-        snprintf(name, sizeof name, "lookahead %d, 1 to %d layers: pairs that contradict the band k·L", lookaheads[k],
-                 MOST_LAYERS);
+        const char *name = lab_format(lab, "lookahead %d, 1 to %d layers: pairs that contradict the band k·L",
+                                      lookaheads[k], MOST_LAYERS);
         lab_check_count(lab, name, wrong[k], 0, "pairs");
     }
     return status;
@@ -352,8 +349,8 @@ static mg_status judge_context(mg_lab *lab, const lab_model *model, mg_error *er
         lab_progress(lab, "auditing", audit.planned, audit.planned, "passes");
         const mg_audit_finding *mask = &audit.finding[MG_AUDIT_MASK], *control = &audit.finding[MG_AUDIT_CONTROL];
         const char *name = lab_format(
-            lab, "checkpoint: influence of the future, %lld of the %lld pairs of its context of %s",
-            (long long)audit.looked_at, (long long)audit.pairs, mg_count(audit.length, "token").text);
+            lab, "checkpoint: influence of the future, %lld of the %lld pairs of its context of %d tokens",
+            (long long)audit.looked_at, (long long)audit.pairs, audit.length);
         if (mask->verdict == MG_AUDIT_INCONCLUSIVE || control->verdict != MG_AUDIT_PASS)
             lab_undecided(lab, name, mask->largest, "", "%s",
                           mask->verdict == MG_AUDIT_INCONCLUSIVE ? mask->evidence : control->evidence);

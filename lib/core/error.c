@@ -9,12 +9,19 @@
 
 enum { LONGEST = sizeof((mg_error *)NULL)->message };
 
+static mg_formatter *formatter;
+static mg_counter *counter;
+
+void mg_set_wording(mg_formatter *sentences, mg_counter *counts) {
+    formatter = sentences;
+    counter = counts;
+}
+
 /* Every message passes through here, since names of files, cells and words are untrusted. The buffer holds more than
  * the message can. */
-static void format_printable(char *message, const char *format, va_list arguments) MG_PRINTF(2, 0);
-static void format_printable(char *message, const char *format, va_list arguments) {
+static void format_printable(char *message, mg_formatter *format_text, const char *format, va_list arguments) {
     char text[LONGEST + 4];
-    int length = vsnprintf(text, sizeof text, format, arguments);
+    int length = format_text(text, sizeof text, format, arguments);
     size_t n = length < 0 ? 0 : length < (int)sizeof text ? (size_t)length : sizeof text - 1;
     mg_printable(message, LONGEST, text, n, "");
 }
@@ -22,7 +29,7 @@ static void format_printable(char *message, const char *format, va_list argument
 mg_status mg_error_vset(mg_error *error, mg_status status, const char *format, va_list arguments) {
     if (error) {
         error->status = status;
-        format_printable(error->message, format, arguments);
+        format_printable(error->message, formatter ? formatter : vsnprintf, format, arguments);
     }
     return status;
 }
@@ -37,7 +44,10 @@ mg_status mg_error_set(mg_error *error, mg_status status, const char *format, ..
 
 mg_count_text mg_count(int64_t n, const char *noun) {
     mg_count_text count;
-    snprintf(count.text, sizeof count.text, "%" PRId64 " %s%s", n, noun, n == 1 ? "" : "s");
+    if (counter)
+        counter(count.text, sizeof count.text, n, noun);
+    else
+        snprintf(count.text, sizeof count.text, "%" PRId64 " %s%s", n, noun, n == 1 ? "" : "s");
     return count;
 }
 
@@ -99,7 +109,7 @@ void mg_fail(mg_failure kind, const char *file, int line, const char *format, ..
     char text[LONGEST];
     va_list arguments;
     va_start(arguments, format);
-    format_printable(text, format, arguments);
+    format_printable(text, vsnprintf, format, arguments);
     va_end(arguments);
     report(kind, (mg_place){file, line}, (mg_place){file, line}, text);
 }
@@ -108,7 +118,7 @@ void mg_fail_in_call(mg_failure kind, const char *file, int line, const char *fo
     char text[LONGEST];
     va_list arguments;
     va_start(arguments, format);
-    format_printable(text, format, arguments);
+    format_printable(text, vsnprintf, format, arguments);
     va_end(arguments);
     report(kind, (mg_place){0}, (mg_place){file, line}, text);
 }

@@ -10,6 +10,7 @@
 #define MASKGRAD_ERROR_H
 
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #if defined(__GNUC__)
@@ -104,6 +105,13 @@ MG_NORETURN void mg_fail_in_call(mg_failure kind, const char *file, int line, co
 #define MG_FAIL(kind, ...) mg_fail(kind, __FILE__, __LINE__, __VA_ARGS__)
 #endif
 #define MG_CHECK(condition, ...) ((condition) ? (void)0 : MG_FAIL(MG_FAILURE_BUG, __VA_ARGS__))
+
+/* A sentence that the function which shows it cannot see, because it is in a table: marked for xgettext. */
+#define N_(text) text
+/* Sentences in another language: what takes the place of vsnprintf for mg_error_set, and of mg_count. NULL: English. */
+typedef int mg_formatter(char *text, size_t size, const char *format, va_list arguments);
+typedef int mg_counter(char *text, size_t size, int64_t n, const char *noun);
+void mg_set_wording(mg_formatter *formatter, mg_counter *counter);
 
 /* A number with its noun, for messages: "1 token", "2 tokens". */
 typedef struct mg_count_text {

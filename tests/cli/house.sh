@@ -15,7 +15,7 @@ complain() {
 }
 
 compiler=$(sed -n 's/^CMAKE_C_COMPILER:.*=//p' "$build/CMakeCache.txt")
-rooms=(lib/core lib/ops lib/nn lib/check datasets checkpoints trainers trainers/run trainers/launch trainers/sweep experiments/frame
+rooms=(lib/core lib/ops lib/nn lib/check datasets checkpoints trainers trainers/run trainers/launch trainers/sweep language experiments/frame
     experiments/shared
     experiments/labs commands)
 
@@ -60,11 +60,11 @@ compiles gpt.h "$(include_path lib/core)" && complain "lib/core can include gpt.
 compiles gpt.h "$(include_path lib/nn)" || complain "lib/nn cannot include gpt.h"
 
 # Third parties: the rows of CONTRIBUTING.md that mention a header name its rooms, and after "shared with" files elsewhere.
-for header in cblas.h pthread.h Random123 csv.h pcre2.h iconv.h hdf5.h zlib.h jansson.h mpi.h argp.h; do
+for header in cblas.h pthread.h Random123 csv.h pcre2.h iconv.h hdf5.h zlib.h jansson.h mpi.h argp.h libintl.h; do
     name=${header//./\\.}
     rows=$(grep -E "^\| [a-z/]+ \|.*\b$name" CONTRIBUTING.md) || complain "CONTRIBUTING.md has no room for $header"
     allowed="$(cut -d'|' -f2 <<<"$rows" | sed 's,[ ]*$,/,') $(sed -nE "s,.*$name \(shared with ([^)]+)\).*,\1,p" <<<"$rows" | tr -d ,)"
-    users=$(grep -rlE "#include <$name" --include='*.[ch]' lib datasets checkpoints trainers experiments commands main.c) ||
+    users=$(grep -rlE "#include <$name" --include='*.[ch]' lib datasets checkpoints trainers language experiments commands main.c) ||
         complain "$header is included nowhere: CONTRIBUTING.md is out of date"
     for user in $users; do
         fits=0
@@ -73,12 +73,12 @@ for header in cblas.h pthread.h Random123 csv.h pcre2.h iconv.h hdf5.h zlib.h ja
     done
 done
 
-if grep -rnE '#include "[^"]*/' --include='*.[ch]' lib datasets checkpoints trainers experiments commands main.c; then
+if grep -rnE '#include "[^"]*/' --include='*.[ch]' lib datasets checkpoints trainers language experiments commands main.c; then
     complain "headers are included by their bare name"
 fi
 
 # No two files include each other in a circle: tsort names the files of one.
-includes=$(cd "$source" && grep -roE '^#include "[a-z0-9_]+\.h"' --include='*.h' lib datasets checkpoints trainers experiments commands |
+includes=$(cd "$source" && grep -roE '^#include "[a-z0-9_]+\.h"' --include='*.h' lib datasets checkpoints trainers language experiments commands |
     sed -E 's,^.*/([a-z0-9_]+\.h):#include "(.*)",\1 \2,')
 [ "$(wc -l <<<"$includes")" -gt 50 ] || complain "the includes of headers were not found"
 tsort <<<"$includes" >/dev/null 2>"$work/circle" || complain "headers include each other in a circle: $(cat "$work/circle")"

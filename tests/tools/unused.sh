@@ -12,7 +12,7 @@ build=$1 source=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$source"
-sources=(lib datasets checkpoints trainers experiments commands main.c)
+sources=(lib datasets checkpoints trainers language experiments commands main.c)
 
 without_comments() { # FILE...
     perl -0pe 's{/\*.*?\*/}{ }gs; s{//[^\n]*}{}g' "$@"

@@ -113,11 +113,7 @@ static void known_row(mg_lab *lab) {
     for (int w = 0; w < N_WAYS; w++) lab_mask_weigh((lab_mask_way)w, N, visible, known_scores, weights[w]);
 
     const char *keys[N];
-    char names[N][32];
-    for (int j = 0; j < N; j++) {
-        snprintf(names[j], sizeof names[j], j < visible ? "key %d" : "key %d (future)", j);
-        keys[j] = names[j];
-    }
+    for (int j = 0; j < N; j++) keys[j] = lab_format(lab, j < visible ? "key %d" : "key %d (future)", j);
     lab_figure *figure = lab_figure_begin(lab, "row", "One row of attention: that of query 2",
                                           (lab_axes){.x = "key", .y = "weight", .y_from_zero = true});
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {

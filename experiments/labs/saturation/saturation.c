@@ -9,7 +9,6 @@
 #include "scores.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- Random rows ---- */
@@ -19,9 +18,8 @@ static void compare(mg_lab *lab, const char *what, const lab_means measured[LAB_
                     const double expected[LAB_N_SCALINGS][LAB_N_WIDTHS], double tolerance) {
     for (int scaling = 0; scaling < LAB_N_SCALINGS; scaling++)
         for (int w = 0; w < LAB_N_WIDTHS; w++) {
-            char name[128];
-            snprintf(name, sizeof name, "%s, %s, d_k = %d", what,
-                     scaling == LAB_SCALED ? "divided by √d_k" : "not divided", lab_widths[w]);
+            const char *name = lab_format(lab, "%s, %s, d_k = %d", what,
+                                          scaling == LAB_SCALED ? "divided by √d_k" : "not divided", lab_widths[w]);
             lab_check_near(lab, name, measured[scaling].mean[w], expected[scaling][w],
                            expected[scaling][w] < 0.02 ? tolerance / 4 : tolerance, "");
         }
