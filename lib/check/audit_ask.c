@@ -152,7 +152,7 @@ double mg_audit_difference(int64_t n, const double *x, const double *y) {
 
 double mg_audit_change(const audit *a, int64_t n, const double *x, const double *y) {
     double difference = mg_audit_difference(n, x, y);
-    return difference > AUDIT_NOISE_MULTIPLE * a->noise ? difference : 0;
+    return difference > fmax(AUDIT_NOISE_MULTIPLE * a->noise, a->ignored) ? difference : 0;
 }
 
 double mg_audit_scale(int64_t n, const double *logits) {
@@ -169,9 +169,13 @@ double mg_audit_rounding(const audit *a) {
 
 /* So many roundings: honest models of four layers with an FFT, a scan or a softmax over time that mixes positions reach
  * 30 in float32 and float64. What computes in 16 bits mostly adds in 32, and few would hide a leak of some percent. */
-bool mg_audit_is_rounding(const audit *a, double change) {
+double mg_audit_largest_rounding(const audit *a) {
     static const double most[] = {256, 256, 8, 4};
-    return change <= most[a->model->dtype] * mg_audit_rounding(a);
+    return most[a->model->dtype] * mg_audit_rounding(a);
+}
+
+bool mg_audit_is_rounding(const audit *a, double change) {
+    return change <= mg_audit_largest_rounding(a);
 }
 
 double mg_audit_limit(const audit *a, int64_t n, const double *logits) {

@@ -64,17 +64,27 @@ bool mg_audit_confirm(audit *a, const mg_audit_batch *like, const audit_leak *le
     return true;
 }
 
+/* What moves by rounding only says nothing of a leak that moves more. */
+static void forget_rounding(audit *a) {
+    int64_t n = a->full;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = i + 1; j < n; j++)
+            if (a->result->map[i * n + j] <= a->ignored) a->result->map[i * n + j] = 0;
+}
+
 /* The earliest prediction that moves, and the token that moves it: of single tokens, or of several together. */
 static bool find_first_pair(audit *a, const mg_audit_batch *like, const leaks *seen) {
     int n = a->full;
     mg_influence *found = &a->result->influence;
-    bool together = seen->cut.query >= 0 && (seen->token.query < 0 || seen->cut.query < seen->token.query);
+    bool together = mg_audit_leaks_before(&seen->cut, &seen->token);
     const audit_leak *first = together ? &seen->cut : &seen->token;
+    if (first->is_large) forget_rounding(a);
     *found = mg_influence_read(n, a->result->map);
     a->confirmed = true;
     if (first->query < 0) return true;
     a->leak_query = first->query;
     a->leak_key = first->cut;
+    a->leak_is_large = first->is_large;
     if (together) {
         if (!mg_audit_find_key(a, like, first, &a->leak_key)) return false;
         a->result->map[(int64_t)a->leak_query * n + a->leak_key] = first->largest;
@@ -122,7 +132,7 @@ static void take_far(audit *a, const audit_far *far) {
     a->n_listening += far->listening;
     a->result->looked_at = far->looked_at;
     found->largest = fmax(found->largest, far->largest);
-    if (far->query < 0 || a->leak_query >= 0) return;
+    if (far->query < 0 || a->leak_is_large) return;
     a->leak_is_far = true;
     a->leak_query = far->query;
     a->leak_key = far->key;
@@ -145,12 +155,15 @@ static bool measure_once(audit *a) {
         for (int j = 0; j < i; j++) moved = fmax(moved, a->result->map[(int64_t)i * n + j]);
         see_silence(a, i, moved > 0);
     }
+    bool is_large = seen.token.is_large || seen.cut.is_large, moves = seen.token.query >= 0 || seen.cut.query >= 0;
+    a->ignored = is_large ? mg_audit_largest_rounding(a) : 0;
     if (!find_first_pair(a, &like, &seen)) return false;
+    a->ignored = moves ? mg_audit_largest_rounding(a) : 0;
     if (T == n) return true;
     audit_far far;
     int *ids = mg_audit_sequence(a, a->options.n_ids > 0 ? AUDIT_USERS : 0, a->T);
     like = mg_audit_probe_batch(a, 1, a->T, NULL);
-    if (!mg_audit_far(a, &like, ids, a->leak_query < 0, &far)) return false;
+    if (!mg_audit_far(a, &like, ids, !a->leak_is_large, &far)) return false;
     take_far(a, &far);
     return true;
 }
@@ -159,7 +172,9 @@ static bool measure_once(audit *a) {
 static bool measure(audit *a) {
     if (!a->tried) {
         a->tried = true;
-        return a->measured = measure_once(a);
+        a->measured = measure_once(a);
+        a->ignored = 0;
+        return a->measured;
     }
     if (!a->measured) mg_audit_say(a, MG_AUDIT_INCONCLUSIVE, "it could not be measured: see the mask");
     return a->measured;

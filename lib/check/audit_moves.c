@@ -1,6 +1,7 @@
 /* Who moves whom: a row of a batch against the same row of a batch of the same shape. */
 #include "audit_private.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -66,19 +67,35 @@ void mg_audit_control_rows(int length, const int *ids, const int *others, int *r
 }
 
 audit_leak mg_audit_no_leak(audit *a, int length) {
-    return (audit_leak){.query = -1, .cut = -1, .ids = mg_audit_ints(a, length), .row = mg_audit_ints(a, length)};
+    return (audit_leak){.query = -1,
+                        .cut = -1,
+                        .ids = mg_audit_ints(a, length),
+                        .row = mg_audit_ints(a, length),
+                        .rounding = mg_audit_largest_rounding(a)};
+}
+
+static bool comes_first(const audit_leak *seen, int query, int cut, bool is_large) {
+    if (seen->query < 0) return true;
+    if (is_large != seen->is_large) return is_large;
+    return query < seen->query || (query == seen->query && cut < seen->cut);
 }
 
 void mg_audit_see_cut(audit_leak *seen, int length, int cut, const int *ids, const int *row, const double *moved) {
     for (int i = 0; i < cut; i++) {
         if (moved[i] == 0) continue;
+        bool is_large = moved[i] > seen->rounding;
         seen->largest = fmax(seen->largest, moved[i]);
-        if (seen->query >= 0 && (i > seen->query || (i == seen->query && cut >= seen->cut))) continue;
+        if (!comes_first(seen, i, cut, is_large)) continue;
         seen->query = i;
         seen->cut = cut;
+        seen->is_large = is_large;
         memcpy(seen->ids, ids, (size_t)length * sizeof *ids);
         memcpy(seen->row, row, (size_t)length * sizeof *row);
     }
+}
+
+bool mg_audit_leaks_before(const audit_leak *one, const audit_leak *other) {
+    return one->query >= 0 && comes_first(other, one->query, INT_MAX, one->is_large);
 }
 
 /* The smallest end such that replacing [cut, end) moves the query: the token before it does. In (low, high], where low

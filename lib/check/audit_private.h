@@ -27,10 +27,12 @@ typedef struct audit {
     const int *columns, *letters;      /* columns is NULL where all of the vocabulary is asked for */
     double scale;                      /* the largest logit of the first answer */
     double noise;                      /* of the path that is being looked at */
+    double ignored;                    /* changes up to this are, while something larger is searched for */
     bool leaks;                        /* while calls are counted: with the search for what leaks */
     bool one_value;                    /* per token is tried, since rows see each other */
     bool tried, measured, confirmed;   /* the map was asked for; it is there; its leak was seen twice */
     int leak_query, leak_key;          /* the first leak; -1: none */
+    bool leak_is_large;                /* more than rounding */
     bool leak_is_far;                  /* it is beyond `full`, and not in the map */
     int *moved_by;                     /* (full, full): how many values of token j move prediction i; one sequence */
     int silent, n_silent, n_listening; /* positions that no earlier token moves: the first, how many, of how many */
@@ -66,6 +68,7 @@ double mg_audit_difference(int64_t n, const double *x, const double *y);
 double mg_audit_change(const audit *a, int64_t n, const double *x, const double *y);
 double mg_audit_scale(int64_t n, const double *logits); /* the largest finite one */
 double mg_audit_rounding(const audit *a);               /* of one logit, in the dtype */
+double mg_audit_largest_rounding(const audit *a);
 /* Whether a change is no larger than what adding in another order leaves. */
 bool mg_audit_is_rounding(const audit *a, double change);
 /* The most that two shapes may differ: the dtype's tolerance of the largest finite logit, or the noise's multiple. */
@@ -76,16 +79,22 @@ int mg_audit_first_apart(const audit *a, int length, const double *x, const doub
 
 /* ---- Who moves whom (audit_moves.c) ---- */
 
-/* What replacing tokens from `cut` on showed: the earliest prediction before it that moved, with the smallest cut. */
+/* What replacing tokens from `cut` on showed: the earliest prediction before it that moved, with the smallest cut. Of
+ * changes larger than rounding, if there are any: an FFT moves everything by less. */
 typedef struct audit_leak {
     int query, cut; /* −1: none */
     int *ids, *row; /* the sequence, and the one that moved it */
     double largest; /* change of any prediction before its cut */
+    double rounding;
+    bool is_large;
 } audit_leak;
 
 audit_leak mg_audit_no_leak(audit *a, int length);
 /* moved (length): what replacing `ids` by `row`, which differs from `cut` on, does to each position. */
 void mg_audit_see_cut(audit_leak *seen, int length, int cut, const int *ids, const int *row, const double *moved);
+
+/* Whether one is to be reported and not the other: the earlier prediction of those that move by more than rounding. */
+bool mg_audit_leaks_before(const audit_leak *one, const audit_leak *other);
 
 /* moved (n, length): what replacing `ids` by row r of `rows` (n, length) does to each position. `like` says the path.
  */

@@ -137,7 +137,7 @@ def tiny_leak():
     return dict(logits=NumpyAttention(leak=1e-8), vocab=V, context=T, dtype="f64")
 
 
-def over_time(mix, dtype=np.float64, leak=0.0):
+def over_time(mix, dtype=np.float64, leak=0.0, leak_from=0):
     """An embedding, a mix over time (B,T,C) -> (B,T,C), and the embedding again; and a leak into the label's logit."""
 
     def make():
@@ -147,7 +147,7 @@ def over_time(mix, dtype=np.float64, leak=0.0):
         def logits(ids):
             y = mix(wte[ids], kernel[:ids.shape[1]]).astype(dtype) @ wte.T
             if leak:
-                y[:, :-1] += (leak * np.eye(V))[ids[:, 1:]]
+                y[:, leak_from:-1] += (leak * np.eye(V))[ids[:, leak_from + 1:]]
             return y
         return dict(logits=logits, vocab=V, context=T, dtype="f64" if dtype == np.float64 else "f32")
     return make
@@ -303,7 +303,10 @@ FAULTS = [
      "every 16th prediction, from position 128 on, sees 1 token ahead"),
     ("from 150 on of 200 in training mode", large(future, 200, train=from_on(150)), "mask", "fail", (150, 151),
      "in training mode position 150 moves with token 151"),
-    ("a leak of 1e-8 beside an FFT", over_time(fft_convolution, leak=1e-8), "mask", "fail", (0, 1), "every later token"),
+    ("a leak of 1e-8 beside an FFT", over_time(fft_convolution, leak=1e-8), "mask", "fail", (0, 1),
+     "every prediction sees 1 token ahead (31 pairs"),
+    ("the same from 20 on", over_time(fft_convolution, leak=1e-8, leak_from=20), "mask", "fail", (20, 21),
+     "every prediction from position 20 on sees 1 token ahead (11 pairs"),
     ("dropout that no seed reaches", own_generator(lambda model, ids: model(ids)), "mask", "inconclusive", None,
      "In training mode equal calls differ"),
     ("the same, over a leak", own_generator(lambda model, ids: model.train_mode(ids, masks=[see_all] * 2)), "mask",
