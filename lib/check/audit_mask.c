@@ -64,7 +64,18 @@ bool mg_audit_confirm(audit *a, const mg_audit_batch *like, const audit_leak *le
     return true;
 }
 
-/* What moves by rounding only says nothing of a leak that moves more. */
+/* Whether there is a prediction that later tokens move, but by rounding only. */
+static bool rounds(const audit *a) {
+    int64_t n = a->full;
+    for (int64_t i = 0; i < n; i++) {
+        double largest = 0;
+        for (int64_t j = i + 1; j < n; j++) largest = fmax(largest, a->result->map[i * n + j]);
+        if (largest > 0 && largest <= a->ignored) return true;
+    }
+    return false;
+}
+
+/* Where rounding moves predictions, it says nothing of a leak that moves some of them more. */
 static void forget_rounding(audit *a) {
     int64_t n = a->full;
     for (int64_t i = 0; i < n; i++)
@@ -78,7 +89,7 @@ static bool find_first_pair(audit *a, const mg_audit_batch *like, const leaks *s
     mg_influence *found = &a->result->influence;
     bool together = mg_audit_leaks_before(&seen->cut, &seen->token);
     const audit_leak *first = together ? &seen->cut : &seen->token;
-    if (first->is_large) forget_rounding(a);
+    if (first->is_large && rounds(a)) forget_rounding(a);
     *found = mg_influence_read(n, a->result->map);
     a->confirmed = true;
     if (first->query < 0) return true;

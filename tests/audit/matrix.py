@@ -304,7 +304,7 @@ FAULTS = [
     ("from 150 on of 200 in training mode", large(future, 200, train=from_on(150)), "mask", "fail", (150, 151),
      "in training mode position 150 moves with token 151"),
     ("a leak of 1e-8 beside an FFT", over_time(fft_convolution, leak=1e-8), "mask", "fail", (0, 1),
-     "every prediction sees 1 token ahead (31 pairs"),
+     "every prediction sees every later token"),
     ("the same from 20 on", over_time(fft_convolution, leak=1e-8, leak_from=20), "mask", "fail", (20, 21),
      "every prediction from position 20 on sees 1 token ahead (11 pairs"),
     ("dropout that no seed reaches", own_generator(lambda model, ids: model(ids)), "mask", "inconclusive", None,
