@@ -9,6 +9,12 @@ if ! grep -q '^MASKGRAD_MPI:BOOL=ON' "$(dirname "$maskgrad")/CMakeCache.txt"; th
     ldd "$maskgrad" >libraries || fail "ldd cannot read $maskgrad"
     grep -qi 'libcsv' libraries || fail "ldd does not list the libraries"
     grep -iE 'mpi|pmix|open-rte' libraries && fail "the default build needs MPI"
+    mkdir held
+    exec 9>held/.lock
+    flock 9 || fail "flock"
+    OMPI_COMM_WORLD_SIZE=4 "$maskgrad" train --data "$source/datasets/data/frases.csv" --out-dir held >out 2>err &&
+        fail "a folder that another process holds is used"
+    grep -q '4 processes were started together' err || fail "nothing says that this build is without MPI: $(cat err)"
     exit 0
 fi
 
