@@ -87,6 +87,7 @@ endif()
 
 # maskgrad_library(NAME DIR folder [USES targets below] [SYSTEM libraries that only this folder includes])
 # makes NAME of the .c files in the folder (of labs, in the folders inside it too), and NAME_f64, the same in double precision.
+# A style sheet or script in it becomes a string: report.css is maskgrad_report_css.
 function(maskgrad_library name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "DIR" "USES;SYSTEM")
     file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${arg_DIR}/*.c)
@@ -102,6 +103,15 @@ function(maskgrad_library name)
         file(GLOB inner CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/lib/core/portable/*.c)
         list(APPEND sources ${inner})
     endif()
+    file(GLOB texts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${arg_DIR}/*.css ${PROJECT_SOURCE_DIR}/${arg_DIR}/*.js)
+    foreach(text ${texts})
+        get_filename_component(file ${text} NAME)
+        string(MAKE_C_IDENTIFIER maskgrad_${file} symbol)
+        add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/text/${file}.c DEPENDS ${text} cmake/EmbedText.cmake VERBATIM
+            COMMAND ${CMAKE_COMMAND} -D FROM=${text} -D TO=${PROJECT_BINARY_DIR}/text/${file}.c -D NAME=${symbol}
+                    -P ${PROJECT_SOURCE_DIR}/cmake/EmbedText.cmake)
+        list(APPEND sources ${PROJECT_BINARY_DIR}/text/${file}.c)
+    endforeach()
     if(NOT sources)
         file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/empty.c CONTENT "typedef int maskgrad_empty;\n")
         set(sources ${PROJECT_BINARY_DIR}/empty.c)

@@ -240,8 +240,14 @@ static bool takes_prompt(const lab_row *row, const frame_options *asked) {
     return (row->takes & LAB_TAKES_PROMPT) && (asked->checkpoint || !needs_checkpoint);
 }
 
-/* argv[0] is the lab's name. */
-static lab_outcome run_lab(const lab_row *row, int argc, char **argv) {
+static void link_neighbors(mg_lab *lab, const lab_row *row) {
+    lab->settings.indexed = true;
+    lab->settings.around[0] = row > lab_rows ? row - 1 : NULL;
+    lab->settings.around[1] = row[1].name ? row + 1 : NULL;
+}
+
+/* argv[0] is the lab's name; indexed: one of all. */
+static lab_outcome run_lab(const lab_row *row, bool indexed, int argc, char **argv) {
     lab_outcome outcome = {.row = row, .verdict = LAB_FAIL, .exit_status = 1};
     mg_error error;
     mg_lab *lab = lab_new(row, &error);
@@ -268,6 +274,7 @@ static lab_outcome run_lab(const lab_row *row, int argc, char **argv) {
     lab->command = command_text(lab, row->name, argc, argv);
     set_up(lab, &asked, asked.out_dir ? asked.out_dir : lab_format(lab, "runs/lab-%s", row->name), own);
 
+    if (indexed) link_neighbors(lab, row);
     mg_status status = run_alone(lab, &error);
     outcome.reported = status == MG_OK;
     outcome.stopped = lab->stopped || status == MG_ERR_STOPPED;
@@ -312,7 +319,7 @@ static int run_all(int argc, char **argv) {
         char *words[MOST_WORDS + 1];
         int used = words_for(memory, row, &asked, words);
         if (n) fputs("\n", stdout);
-        outcomes[n] = run_lab(row, used, words);
+        outcomes[n] = run_lab(row, true, used, words);
         worst = worse(worst, outcomes[n].exit_status);
     }
     if (!memory || mg_make_folders(asked.out_dir, NULL, &error) != MG_OK ||
@@ -359,7 +366,7 @@ static int run_command(int argc, char **argv) {
     }
     if (strcmp(argv[1], "all") == 0) return run_all(argc - 1, argv + 1);
     for (const lab_row *row = lab_rows; row->name; row++)
-        if (strcmp(argv[1], row->name) == 0) return run_lab(row, argc - 1, argv + 1).exit_status;
+        if (strcmp(argv[1], row->name) == 0) return run_lab(row, false, argc - 1, argv + 1).exit_status;
     mg_suggestion near = {.word = argv[1]};
     for (const lab_row *row = lab_rows; row->name; row++) mg_suggest(&near, row->name);
     mg_suggest(&near, "all");

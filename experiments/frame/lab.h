@@ -47,6 +47,8 @@ typedef struct lab_settings {
     const char *checkpoint;  /* NULL, or a file */
     const char *prompt;      /* NULL, or text */
     const char *data_folder; /* where the shipped grammars are */
+    bool indexed;            /* one of all labs, in lab-NAME beside the others: its report links to theirs */
+    const struct lab_row *around[2]; /* the lab before and after this one; NULL: none */
     lab_terminal terminal;
     /* The next line that the user types, without its line end; false at the end of input. NULL: nobody is asked. */
     bool (*read_line)(char *line, size_t room);

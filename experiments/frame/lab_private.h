@@ -236,8 +236,15 @@ typedef struct lab_outcome {
 } lab_outcome;
 mg_status lab_check_index(const char *out_dir, mg_error *error); /* refuses one of somebody else */
 mg_status lab_write_index(const char *out_dir, const lab_outcome *outcomes, int n, mg_error *error);
-/* report_style.c */
-extern const char lab_report_style[], lab_report_style_elsewhere[]; /* on a screen; on a phone and on paper */
+/* report.css and report.js, as strings */
+extern const unsigned char maskgrad_report_css[], maskgrad_report_js[];
+/* report_numbers.c: a figure's or a heat map's numbers, in a script element that report.js reads; nothing if it has too
+ * many. */
+void lab_write_block_numbers(FILE *out, const lab_block *block);
+/* report_words.c */
+void lab_write_words(FILE *out);                                     /* what report.js says */
+const char *lab_figure_in_words(const lab_figure *figure);           /* what the picture shows */
+const char *lab_heat_in_words(const lab_heatmap *map);
 
 /* terminal.c, terminal_pictures.c: as wide as settings.terminal says */
 static inline int lab_columns(const mg_lab *lab) {

@@ -69,16 +69,16 @@ static void begin_page(FILE *out, const char *title) {
           "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n",
           out);
     element(out, "title", title);
-    fprintf(out, "<style>\n%s%s</style>\n</head>\n<body>\n<main>\n", lab_report_style, lab_report_style_elsewhere);
+    fprintf(out, "<style>\n%s</style>\n</head>\n<body>\n<main>\n", (const char *)maskgrad_report_css);
 }
 
 static void end_page(FILE *out) {
     fputs("</main>\n</body>\n</html>\n", out);
 }
 
-static void write_list(FILE *out, const char *heading, const char *tag, const lab_list *texts) {
+static void write_list(FILE *out, const char *heading, const char *class, const char *tag, const lab_list *texts) {
     if (texts->n == 0) return;
-    fputs("<section>\n", out);
+    fprintf(out, "<section class=\"%s\">\n", class);
     prose(out, "h2", heading);
     fprintf(out, "<%s>\n", tag);
     for (int i = 0; i < texts->n; i++) prose(out, "li", texts->item[i]);
@@ -94,21 +94,21 @@ static void write_answers(FILE *out, mg_lab *lab) {
     fputs("<div class=\"scroll\"><table class=\"answers\">\n<thead><tr>", out);
     table_cell(out, "th", "Question", NULL);
     if (guessed) table_cell(out, "th", "Your guess", NULL);
-    table_cell(out, "th", "Measured", NULL);
+    table_cell(out, "th class=\"measured\"", "Measured", NULL);
     fputs("</tr></thead>\n<tbody>\n", out);
     for (int i = 0; i < lab->questions.n; i++) {
         const lab_question *question = lab->questions.item[i];
         fputs("<tr>", out);
         table_cell(out, "td", question->text, NULL);
         if (guessed) table_cell(out, "td", lab_guess_text(lab, question), "your guess");
-        table_cell(out, "td", lab_answer_text(lab, question), "measured");
+        table_cell(out, "td class=\"measured\"", lab_answer_text(lab, question), "measured");
         fputs("</tr>\n", out);
     }
     fputs("</tbody>\n</table></div>\n</section>\n", out);
 }
 
 static void write_done(FILE *out, const mg_lab *lab) {
-    fputs("<section>\n", out);
+    fputs("<section class=\"done\">\n", out);
     element(out, "h2", "What was done");
     for (int i = 0; i < lab->did.n; i++) prose(out, "p", lab->did.item[i]);
     fputs("<dl>\n", out);
@@ -133,10 +133,12 @@ static void verdict_span(FILE *out, lab_verdict verdict, const char *words) {
     fputs("</span>", out);
 }
 
-static void write_checks(FILE *out, const mg_lab *lab) {
+static void write_checks(FILE *out, mg_lab *lab) {
     static const char *const heads[] = {N_("Check"), N_("Expected"), N_("Observed"), N_("Verdict")};
-    fputs("<section>\n", out);
+    fputs("<section class=\"verdicts\">\n<details open>\n<summary>", out);
     element(out, "h2", "Expected and observed");
+    fputs("</summary>\n", out);
+    element(out, "p", lab_words(lab, lab_verdicts_in_words(lab)));
     fputs("<div class=\"scroll\"><table class=\"checks\">\n<thead><tr>", out);
     for (int i = 0; i < 4; i++) table_cell(out, "th", heads[i], NULL);
     fputs("</tr></thead>\n<tbody>\n", out);
@@ -150,11 +152,12 @@ static void write_checks(FILE *out, const mg_lab *lab) {
         verdict_span(out, c->verdict, lab_verdict_names[c->verdict]);
         fputs("</td></tr>\n", out);
     }
-    fputs("</tbody>\n</table></div>\n</section>\n", out);
+    fputs("</tbody>\n</table></div>\n</details>\n</section>\n", out);
 }
 
-static void write_picture(FILE *out, mg_lab *lab, const char *name, const char *title, const char *caption, int width) {
-    fputs("<section>\n", out);
+static void write_picture(FILE *out, mg_lab *lab, const lab_block *block, const char *name, const char *title,
+                          const char *caption, const char *in_words, int width) {
+    fprintf(out, "<section id=\"%s\">\n", name);
     prose(out, "h2", title);
     fputs("<figure>\n", out);
     char path[4096];
@@ -164,9 +167,9 @@ static void write_picture(FILE *out, mg_lab *lab, const char *name, const char *
     const char *svg = lab->pictures ? lab_read_file(lab, path, &size) : NULL;
     if (svg && size > 0) {
         /* On a phone a picture rather scrolls than shrinks until its text cannot be read. */
-        fprintf(out, "<div class=\"paper\"><img id=\"%s\" style=\"min-width: %dpx; max-width: %dpx\" alt=\"", name,
+        fprintf(out, "<div class=\"paper\"><img style=\"min-width: %dpx; max-width: %dpx\" alt=\"",
                 width > 700 ? width * 7 / 10 : width * 11 / 20, width * 2);
-        lab_html(out, lab_format(lab, "%s. %s", title, caption));
+        lab_html(out, in_words);
         fputs("\" src=\"data:image/svg+xml;base64,", out);
         write_base64(out, svg, size);
         fputs("\"></div>\n", out);
@@ -177,6 +180,7 @@ static void write_picture(FILE *out, mg_lab *lab, const char *name, const char *
                                           "numbers are in %s.csv.",
                                           name)));
     }
+    lab_write_block_numbers(out, block);
     prose(out, "figcaption", caption);
     fputs("</figure>\n</section>\n", out);
 }
@@ -226,16 +230,29 @@ static void write_block(FILE *out, mg_lab *lab, const lab_block *b) {
     switch (b->kind) {
     case LAB_BLOCK_NOTE: prose(out, "p class=\"note\"", b->note); break;
     case LAB_BLOCK_FIGURE:
-        write_picture(out, lab, b->figure->name, b->figure->title, b->figure->caption,
-                      lab_figure_canvas(b->figure).width);
+        write_picture(out, lab, b, b->figure->name, b->figure->title, b->figure->caption,
+                      lab_figure_in_words(b->figure), lab_figure_canvas(b->figure).width);
         break;
     case LAB_BLOCK_HEATMAP:
-        write_picture(out, lab, b->heatmap->name, b->heatmap->title, heat_caption(lab, b->heatmap),
-                      lab_heat_canvas(b->heatmap).width);
+        write_picture(out, lab, b, b->heatmap->name, b->heatmap->title, heat_caption(lab, b->heatmap),
+                      lab_heat_in_words(b->heatmap), lab_heat_canvas(b->heatmap).width);
         break;
     case LAB_BLOCK_TABLE: write_table(out, b->table); break;
     case LAB_BLOCK_TEXTS: write_texts(out, b->texts); break;
     }
+}
+
+/* Where this report is one of several: the index, and the reports around it. */
+static void write_neighbors(FILE *out, const mg_lab *lab) {
+    const lab_row *const *around = lab->settings.around;
+    static const char *const relations[] = {"prev", "next"}, *const signs[] = {"← ", "→ "};
+    if (!lab->settings.indexed) return;
+    fputs("<nav class=\"around\">\n<a rel=\"up\" href=\"../index.html\">all labs</a>\n", out);
+    for (int i = 0; i < 2; i++)
+        if (around[i])
+            fprintf(out, "<a rel=\"%s\" href=\"../lab-%s/report.html\">%s%s</a>\n", relations[i], around[i]->name,
+                    signs[i], around[i]->name);
+    fputs("</nav>\n", out);
 }
 
 mg_status lab_write_report(mg_lab *lab, mg_error *error) {
@@ -245,20 +262,25 @@ mg_status lab_write_report(mg_lab *lab, mg_error *error) {
     FILE *out = file.out;
     lab_verdict verdict = lab_verdict_of(lab);
     begin_page(out, lab_format(lab, "maskgrad lab %s", lab->row->name));
+    fputs("<header>\n", out);
+    write_neighbors(out, lab);
     element(out, "p class=\"over\"", lab_format(lab, "maskgrad lab %s", lab->row->name));
     prose(out, "h1", lab->row->question);
     fputs("<p class=\"sum\">", out);
     verdict_span(out, verdict, lab_words(lab, lab_verdicts_in_words(lab)));
     fputs("</p>\n", out);
+    fputs("</header>\n", out);
     if (lab->stopped)
         element(out, "p class=\"note\"", "This lab was interrupted: what it had measured until then is below.");
-    write_list(out, "Hypotheses", "ol", &lab->hypotheses);
+    write_list(out, "Hypotheses", "hypotheses", "ol", &lab->hypotheses);
     write_answers(out, lab);
-    write_done(out, lab);
-    write_checks(out, lab);
     for (int i = 0; i < lab->blocks.n; i++) write_block(out, lab, lab->blocks.item[i]);
-    write_list(out, lab->exercises.n == 1 ? "Exercise" : "Exercises", "ol", &lab->exercises);
-    write_list(out, "Sources", "ul", &lab->sources);
+    write_checks(out, lab);
+    write_list(out, lab->exercises.n == 1 ? "Exercise" : "Exercises", "exercises", "ol", &lab->exercises);
+    write_done(out, lab);
+    write_list(out, "Sources", "sources", "ul", &lab->sources);
+    lab_write_words(out);
+    fprintf(out, "<script>\n%s</script>\n", (const char *)maskgrad_report_js);
     end_page(out);
     return mg_atomic_text_end(&file, error);
 }

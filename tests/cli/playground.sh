@@ -16,7 +16,7 @@ done
 grep -qE '(src|href)="|https?://|>DATA<|>LIBRARY<|^SCRIPT' page.html && fail "the page points outside of itself, or has a gap"
 
 steps=12
-node "$source/tests/portable/browser.mjs" chromium profile "file://$PWD/page.html#stop=$steps" \
+node "$source/tests/browser/until.mjs" chromium profile "file://$PWD/page.html#stop=$steps" \
     "models.every((m) => m.step === $steps && m.hash && !running)" \
     'models.map((m) => [m.hash, m.losses.length, m.maps.filter((w, i) => i % T > Math.floor(i / T) % T && w !== 0).length].join(" ")).join(";")' \
     >found || fail "in the browser: $(cat found)"
