@@ -222,7 +222,7 @@ class Figure extends Picture {
     });
     this.guide = svg("g", { class: "guide" });
     this.brush = svg("rect", { class: "brush", y: m.top, height: height - m.top - m.bottom, width: 0 });
-    this.stage.replaceChildren(svg("svg", { width: this.width, height, role: "img", "aria-label": this.description },
+    this.stage.replaceChildren(svg("svg", { width: this.width, height, viewBox: `0 0 ${this.width} ${height}`, role: "img", "aria-label": this.description },
       svg("clipPath", { id: clip }, svg("rect", { x: m.left - 5, y: m.top - 5, width: this.width - m.left - m.right + 10,
         height: height - m.top - m.bottom + 10 })), axes, curves, ...lines, this.brush, this.guide));
     this.back.hidden = !this.zoom;
@@ -408,7 +408,7 @@ class HeatMap extends Picture {
         transform: turned ? `rotate(-90 ${x + 4} ${top - 6})` : null, dx: turned ? 4 : null, "data-column": c }, t);
     });
     const title = p.title && this.data.panels.length > 1 ? html("h3", {}, p.title) : null;
-    return fill(html("div", { class: "panel" }), {}, [title, svg("svg", { width, height, role: "img", "aria-label": `${p.title}. ${this.description}` },
+    return fill(html("div", { class: "panel" }), {}, [title, svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${p.title}. ${this.description}` },
       ...rows, ...columns, ...cells)]);
   }
   point(target, event) {
@@ -462,12 +462,14 @@ addEventListener("beforeprint", () => {
   opened = folds.map((fold) => fold.open);
   for (const fold of folds) fold.open = true;
   onPaper = true;
+  for (const p of pictures) p.width = Math.min(p.width, 680);
   renderAll();
 });
 addEventListener("afterprint", () => {
   folds.forEach((fold, i) => { fold.open = opened[i]; });
   onPaper = false;
-  renderAll();
+  for (const p of pictures) p.width = 0;
+  pictures.forEach((p) => p.fit());
 });
 
 const sections = [...document.querySelectorAll("main > section")];
