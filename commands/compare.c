@@ -3,6 +3,7 @@
 #include "columns.h"
 #include "commands.h"
 #include "compare_groups.h"
+#include "compare_page.h"
 #include "flags.h"
 #include "lab_private.h"
 #include "language.h"
@@ -32,6 +33,7 @@ static const mg_command_line line = {
 typedef struct compare_options {
     const char *out_dir, *by, *csv, *json;
     double to_loss;
+    bool html;
 } compare_options;
 
 #define ROWS_OF compare_options
@@ -41,6 +43,7 @@ static const mg_setting flags[] = {
     {.name = "out-dir", .also = "o", TEXT(out_dir, "DIR"), .help = "Folder for the picture and its numbers"},
     {.name = "by", TEXT(by, "FLAG,..."), .help = "Group runs by these flags of train [all in which they differ, but the seed]"},
     {.name = "to-loss", REAL(to_loss, 0, 1e9), .help = "Also measure the seconds to a validation loss of at most this"},
+    {.name = "html", ON(html), .help = "Also write report.html: tables, and curves with values under the pointer"},
     {.name = "csv", TEXT(csv, "FILE"), .help = "Write all rows of all logs to one CSV: a row per run and step"},
     {.name = "json", TEXT(json, "FILE"), .help = "The same as a JSON list"},
     {0},
@@ -324,7 +327,9 @@ static void draw_runs(mg_lab *lab, const mg_run_record *records, int n) {
     lab_figure_end(figure, "Lines: training, points: validation.");
 }
 
-static mg_status write_pictures(mg_lab *lab, const char *out_dir, mg_error *error) {
+static const lab_row page = {.name = "compare", .question = "Runs side by side"};
+
+static mg_status write_pictures(mg_lab *lab, const char *out_dir, bool html, mg_error *error) {
     mg_run_dir folder;
     mg_status status = mg_run_dir_name(&folder, out_dir, error);
     if (status != MG_OK) return status;
@@ -339,10 +344,13 @@ static mg_status write_pictures(mg_lab *lab, const char *out_dir, mg_error *erro
         for (int i = 0; i < lab->blocks.n; i++) {
             const lab_block *block = lab->blocks.item[i];
             bool heat = block->kind == LAB_BLOCK_HEATMAP;
+            if (block->kind == LAB_BLOCK_TABLE) continue;
             mg_tell("  ", "%s: %s/%s.%s", heat ? block->heatmap->title : block->figure->title, shown.text,
                     heat ? block->heatmap->name : block->figure->name, lab->pictures ? "png" : "csv");
         }
     }
+    if (status == MG_OK && html) status = lab_write_report(lab, error);
+    if (status == MG_OK && html) mg_tell("  ", "The page: %s/report.html", mg_shown(out_dir).text);
     mg_run_dir_close(&folder);
     return status;
 }
@@ -354,7 +362,7 @@ static mg_status show(const compare_options *own, const mg_run_set *set, const m
     int n_shown = set->n + set->repeated; /* side by side, a folder may be shown with itself */
     bool each = n_shown <= FEW_RUNS && !own->by;
     bool grouped = !each || mg_run_groups_repeat(groups) || !isnan(own->to_loss);
-    mg_lab *lab = lab_new(NULL, error);
+    mg_lab *lab = lab_new(&page, error);
     if (!lab) return MG_ERR_MEMORY;
     lab->settings.out_dir = own->out_dir;
     if (each) print_tables(set->record, n_shown);
@@ -365,12 +373,14 @@ static mg_status show(const compare_options *own, const mg_run_set *set, const m
         mg_tell("", "%s given again, such as %s: each folder counts once.", mg_count(set->repeated, "run").text,
                 set->record[set->n].dir.path);
     if (set->not_begun > 0) mg_tell("", "%s without a step yet: left out.", mg_count(set->not_begun, "run").text);
+    if (own->html && grouped) mg_compare_page_groups(lab, groups);
     if (grouped)
         mg_groups_draw(lab, groups, set);
     else
         draw_runs(lab, set->record, n_shown);
     if (each) draw_attention(lab, set->record, n_shown);
-    mg_status status = write_pictures(lab, own->out_dir, error);
+    if (own->html) mg_compare_page_runs(lab, set->record, n_shown);
+    mg_status status = write_pictures(lab, own->out_dir, own->html, error);
     lab_free(lab);
     if (status == MG_OK && own->csv) status = mg_groups_write_csv(own->csv, groups, set, error);
     if (status == MG_OK && own->json) status = mg_groups_write_json(own->json, groups, set, error);

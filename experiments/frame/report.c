@@ -49,7 +49,7 @@ static void table_cell(FILE *out, const char *tag, const char *text, const char 
     }
     fputs(">", out);
     lab_typeset(out, mg_words(text));
-    fprintf(out, "</%s>\n", tag);
+    fprintf(out, "</%.*s>\n", (int)strcspn(tag, " "), tag);
 }
 
 static void write_base64(FILE *out, const char *bytes, size_t n) {
@@ -108,6 +108,7 @@ static void write_answers(FILE *out, mg_lab *lab) {
 }
 
 static void write_done(FILE *out, const mg_lab *lab) {
+    if (!lab->command) return;
     fputs("<section class=\"done\">\n", out);
     element(out, "h2", "What was done");
     for (int i = 0; i < lab->did.n; i++) prose(out, "p", lab->did.item[i]);
@@ -135,6 +136,7 @@ static void verdict_span(FILE *out, lab_verdict verdict, const char *words) {
 
 static void write_checks(FILE *out, mg_lab *lab) {
     static const char *const heads[] = {N_("Check"), N_("Expected"), N_("Observed"), N_("Verdict")};
+    if (lab->checks.n == 0) return;
     fputs("<section class=\"verdicts\">\n<details open>\n<summary>", out);
     element(out, "h2", "Expected and observed");
     fputs("</summary>\n", out);
@@ -261,14 +263,18 @@ mg_status lab_write_report(mg_lab *lab, mg_error *error) {
     if (status != MG_OK) return status;
     FILE *out = file.out;
     lab_verdict verdict = lab_verdict_of(lab);
-    begin_page(out, lab_format(lab, "maskgrad lab %s", lab->row->name));
+    /* A page of another command has no lab to run. */
+    const char *name = lab_format(lab, "maskgrad %s%s", lab->row->run ? "lab " : "", lab->row->name);
+    begin_page(out, name);
     fputs("<header>\n", out);
     write_neighbors(out, lab);
-    element(out, "p class=\"over\"", lab_format(lab, "maskgrad lab %s", lab->row->name));
+    element(out, "p class=\"over\"", name);
     prose(out, "h1", lab->row->question);
-    fputs("<p class=\"sum\">", out);
-    verdict_span(out, verdict, lab_words(lab, lab_verdicts_in_words(lab)));
-    fputs("</p>\n", out);
+    if (lab->checks.n > 0) {
+        fputs("<p class=\"sum\">", out);
+        verdict_span(out, verdict, lab_words(lab, lab_verdicts_in_words(lab)));
+        fputs("</p>\n", out);
+    }
     fputs("</header>\n", out);
     if (lab->stopped)
         element(out, "p class=\"note\"", "This lab was interrupted: what it had measured until then is below.");

@@ -1,30 +1,31 @@
 /* What a report says besides the lab's own texts: a picture in words, for those who do not see it, and the words of
  * report.js. */
 #include "lab_private.h"
+#include "language.h"
 
 #include <string.h>
 
 static const struct {
     const char *key, *text;
 } words[] = {
-    {"all", "all maps"},
-    {"panel", "which map to show"},
-    {"linear", "linear"},
-    {"log", "log"},
-    {"axis", "linear or logarithmic"},
-    {"reset", "whole range"},
-    {"toggle", "show or hide"},
-    {"absent", "does not exist"},
-    {"alarm", "should not be there, or is not a number"},
-    {"contents", "contents"},
-    {"keys", "← → turn · v verdicts · p page"},
-    {"hint", "Point at a curve or a cell for its values, drag along a curve to zoom, and press p for the projector."},
+    {"all", N_("all maps")},
+    {"panel", N_("which map to show")},
+    {"linear", N_("linear")},
+    {"log", N_("log")},
+    {"axis", N_("linear or logarithmic")},
+    {"reset", N_("whole range")},
+    {"toggle", N_("show or hide")},
+    {"absent", N_("does not exist")},
+    {"alarm", N_("should not be there, or is not a number")},
+    {"contents", N_("contents")},
+    {"keys", N_("← → turn · v verdicts · p page")},
+    {"hint", N_("Point at a curve or a cell for its values, drag along a curve to zoom, and press p for the projector.")},
 };
 
 void lab_write_words(FILE *out) {
     fputs("<script type=\"application/json\" id=\"words\">{", out);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        fprintf(out, "%s\"%s\":\"%s\"", i ? "," : "", words[i].key, words[i].text);
+        fprintf(out, "%s\"%s\":\"%s\"", i ? "," : "", words[i].key, mg_words(words[i].text));
     fputs("}</script>\n", out);
 }
 

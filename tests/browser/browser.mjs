@@ -41,7 +41,8 @@ export async function open(chromium, profile, url, { width = 1024, height = 1500
   return {
     evaluate,
     async until(expression, seconds = 240) {
-      for (const deadline = Date.now() + seconds * 1000; !(await evaluate(expression));) {
+      const holds = () => evaluate(expression).catch(() => false); // a page that is not there yet has not its names
+      for (const deadline = Date.now() + seconds * 1000; !(await holds());) {
         if (Date.now() > deadline) throw new Error(`not true within ${seconds} s: ${expression}`);
         await new Promise((wake) => setTimeout(wake, 100));
       }

@@ -76,3 +76,10 @@ ok "$program" compare $one linked --out-dir pictures
 ! grep -q '^all runs' out && grep -q '^1 run given again, such as linked: each folder counts once' out || fail "twice: $(cat out)"
 ok "$program" compare $one linked S/mask=causal,lr=3e-05,seed=2 $one/ --out-dir pictures --csv twice.csv
 grep -q '^all runs  *2  ' out && [ "$(tail -n +2 twice.csv | cut -d'"' -f2 | sort -u | wc -l)" = 2 ] || fail "a sample of two: $(cat out)"
+# The page: groups and runs by their loss, the lowest first, the settings that differ, and curves with their numbers.
+ok "$program" compare S --html --out-dir page
+grep -q 'The page: page/report.html' out || fail "no page: $(cat out)"
+cut -d, -f3 page/groups.csv | tail -n +2 | sort -cg || fail "groups out of order: $(cat page/groups.csv)"
+grep -q '^"*S/mask=none,lr=3e-05,seed=2"*,mask=none lr=3e-05 seed=2,' page/runs.csv || fail "what differs: $(cat page/runs.csv)"
+[ "$(grep -c 'class="numbers"' page/report.html)" = "$(grep -c '^<div class="paper">' page/report.html)" ] || fail "a figure without its numbers"
+grep -q '<p class="over">maskgrad compare</p>' page/report.html && ! grep -q 'class="verdicts"' page/report.html || fail "a verdict on nothing"
