@@ -36,7 +36,7 @@ static mg_status read_size(const reader *r, const char *key, int *size) {
     if (!json_is_integer(value)) return refuse(r, "%s is not an integer", key);
     json_int_t number = json_integer_value(value);
     if (number < 1 || number > INT_MAX)
-        return refuse(r, "%s is %" JSON_INTEGER_FORMAT ", which is not a possible size", key, number);
+        return refuse(r, "%s is %lld, which is not a possible size", key, (long long)number);
     *size = (int)number;
     return MG_OK;
 }

@@ -54,17 +54,17 @@ enum { MOST_LOSSES = 4, LOSS_ROOM = 192 };
 static int find_losses(const job *j, char loss[MOST_LOSSES][LOSS_ROOM]) {
     const mg_gpt_config *c = j->config;
     int n = 0;
-    if (!all_causal(c)) snprintf(loss[n++], LOSS_ROOM, "its mask is %s, and GPT-2's is causal", j->options->mask);
+    if (!all_causal(c)) mg_snprintf(loss[n++], LOSS_ROOM, "its mask is %s, and GPT-2's is causal", j->options->mask);
     if (c->no_output_projection)
-        snprintf(loss[n++], LOSS_ROOM,
-                 "it has no output projection, and gets the identity matrix, which computes the "
-                 "same");
+        mg_snprintf(loss[n++], LOSS_ROOM,
+                    "it has no output projection, and gets the identity matrix, which computes the "
+                    "same");
     if (c->no_positions)
-        snprintf(loss[n++], LOSS_ROOM, "it has no position embeddings, and gets zeros, which compute the same");
+        mg_snprintf(loss[n++], LOSS_ROOM, "it has no position embeddings, and gets zeros, which compute the same");
     mg_tokenizer_kind kind = kind_of(j);
     if (kind != MG_TOKENIZER_GPT2 && kind != MG_TOKENIZER_NONE)
-        snprintf(loss[n++], LOSS_ROOM, "its vocabulary (%s, %s) is not one of byte pairs, as GPT-2's is",
-                 mg_tokenizer_kind_name(kind), mg_count(mg_tokenizer_size(j->tokenizer), "token").text);
+        mg_snprintf(loss[n++], LOSS_ROOM, "its vocabulary (%s, %s) is not one of byte pairs, as GPT-2's is",
+                    mg_tokenizer_kind_name(kind), mg_count(mg_tokenizer_size(j->tokenizer), "token").text);
     return n;
 }
 
@@ -270,7 +270,7 @@ static mg_status remove_others(const job *j) {
         if (unlink(path.text) != 0)
             return mg_error_set(j->error, MG_ERR_IO, "'%s' does not belong to this model and cannot be removed: %s",
                                 path.text, strerror(errno));
-        snprintf(sentence, sizeof sentence, "'%s' did not belong to this model: removed", path.text);
+        mg_snprintf(sentence, sizeof sentence, "'%s' did not belong to this model: removed", path.text);
         j->options->lost(sentence, j->options->user);
     }
     return MG_OK;

@@ -36,7 +36,7 @@ static void notice(const job *j, const char *format, ...) {
     char text[1024];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    mg_vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     tell(j, (mg_import_event){.fate = MG_IMPORT_NOTICE, .text = text});
 }
@@ -245,7 +245,7 @@ static mg_status check_finite(const job *j, const mg_params *params) {
     }
     if (affected == 0 || j->options->allow_nan) return MG_OK;
     char more[64] = "";
-    if (affected > 1) snprintf(more, sizeof more, ", and %d more tensors hold some", affected - 1);
+    if (affected > 1) mg_snprintf(more, sizeof more, ", and %d more tensors hold some", affected - 1);
     return mg_weights_error(&j->weights, "%s holds %td %s NaN or infinite%s: --allow-nan imports them anyway", first,
                             first_count, first_count == 1 ? "number that is" : "numbers that are", more);
 }

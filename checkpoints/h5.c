@@ -21,7 +21,7 @@ mg_h5_reason mg_h5_why(void) {
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_reason, &reason);
     for (char *c = reason.text; *c; c++)
         if (*c == '\n') *c = ' ';
-    if (!reason.text[0]) snprintf(reason.text, sizeof reason.text, "HDF5 gives no reason");
+    if (!reason.text[0]) mg_snprintf(reason.text, sizeof reason.text, "HDF5 gives no reason");
     return reason;
 }
 

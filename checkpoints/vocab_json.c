@@ -19,9 +19,8 @@ static mg_status check_token(const json_t *json, const char *path, const char *s
         return mg_error_set(error, MG_ERR_FORMAT, "%s: the id of the token '%.*s' is not an integer", path, (int)length,
                             spelled);
     if (json_integer_value(value) == id) return MG_OK;
-    return mg_error_set(error, MG_ERR_FORMAT,
-                        "%s: the token '%.*s' has id %" JSON_INTEGER_FORMAT ", but %d according to the merges", path,
-                        (int)length, spelled, json_integer_value(value), id);
+    return mg_error_set(error, MG_ERR_FORMAT, "%s: the token '%.*s' has id %lld, but %d according to the merges", path,
+                        (int)length, spelled, (long long)json_integer_value(value), id);
 }
 
 static mg_status check_tokens(const json_t *json, const char *path, const mg_tokenizer *tokenizer, mg_error *error) {

@@ -16,7 +16,7 @@ mg_status mg_weights_error(const mg_weights *weights, const char *format, ...) {
 mg_shape_text mg_weight_shape(const mg_weight *weight) {
     mg_shape_text shape;
     if (weight->ndim <= MG_MAX_DIM) return mg_dims(weight->ndim, weight->dim);
-    snprintf(shape.text, sizeof shape.text, "of %s", mg_count(weight->ndim, "dimension").text);
+    mg_snprintf(shape.text, sizeof shape.text, "of %s", mg_count(weight->ndim, "dimension").text);
     return shape;
 }
 

@@ -24,7 +24,7 @@ static void warn(mg_corpus *corpus, const char *format, ...) {
     if (at > 0 && at + 2 < sizeof corpus->warning) at += (size_t)sprintf(corpus->warning + at, "; ");
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(corpus->warning + at, sizeof corpus->warning - at, format, arguments);
+    mg_vsnprintf(corpus->warning + at, sizeof corpus->warning - at, format, arguments);
     va_end(arguments);
 }
 

@@ -168,15 +168,6 @@ static int count(char *text, size_t size, int64_t n, const char *noun) {
     return snprintf(text, size, "%.*s%lld%s", (int)(after - format), format, (long long)n, after + strlen("%lld"));
 }
 
-int mg_snprintf(char *text, size_t size, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    int n = mg_language_is_english() ? vsnprintf(text, size, format, arguments)
-                                     : vformat(text, size, format, arguments);
-    va_end(arguments);
-    return n;
-}
-
 static void print(FILE *out, const char *format, va_list arguments) MG_PRINTF(2, 0);
 static void print(FILE *out, const char *format, va_list arguments) {
     char text[8192];

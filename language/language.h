@@ -42,11 +42,9 @@ typedef struct mg_wording {
 int mg_vwords(char *text, size_t size, const mg_wording *wording, const char *format, va_list arguments)
     MG_PRINTF(4, 0);
 
-/* printf for sentences and tables that people read; for others, printf. */
+/* printf for sentences and tables that people read; for others, printf. (mg_snprintf is in error.h.) */
 void mg_fprintf(FILE *out, const char *format, ...) MG_PRINTF(2, 3);
 void mg_printf(const char *format, ...) MG_PRINTF(1, 2);
-/* snprintf for the terminal. */
-int mg_snprintf(char *text, size_t size, const char *format, ...) MG_PRINTF(3, 4);
 
 bool mg_terminal_utf8(void); /* the locale's characters are UTF-8 */
 /* The first character of a text without UTF-8, for example "e" for "é" and "<=" for "≤"; *n is its bytes. */

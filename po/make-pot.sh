@@ -5,7 +5,8 @@
 #
 # A sentence is found as an argument of the functions below. So that labs and tables need no marks, these strings are
 # marked on the way: members of structs that hold texts, the two sides of ?:, what a function returns, and all that has
-# a blank between two words. A single word in an array needs N_("…").
+# a blank between two words. A single word in an array needs N_("…"). What the audit sees is evidence, which its JSON
+# holds, too: English.
 set -euo pipefail
 source=$1
 pot=$(realpath -m "$2")
@@ -27,15 +28,15 @@ xargs perl -0777 -pi -e '
         my $start = $-[0];
         my $statement = substr($_, $start > 400 ? $start - 400 : 0, $start > 400 ? 400 : $start);
         $statement =~ s/.*[;{}]//s;
-        my $is_prose = $ARGV !~ m{sweep/jobs|run/suggest} && defined $text && $text =~ /[a-zé,:%\x27] [a-zA-Z%]/ && $statement !~ $other_use;
-        defined $other ? $other : $before || $is_prose ? "${before}N_($text)" : $text;
+        my $is_skipped = $ARGV =~ m{sweep/jobs|run/suggest|check/(audit_|causality|influence)};
+        my $is_prose = defined $text && $text =~ /[a-zé,:%\x27] [a-zA-Z%]/ && $statement !~ $other_use;
+        defined $other ? $other : $is_skipped ? "$before$text" : $before || $is_prose ? "${before}N_($text)" : $text;
     }gsex' <"$work/files"
 
 # FUNCTION:ARGUMENT. xgettext takes one argument of a function at a time, so there are as many passes as a function has
 # texts.
 first=(N_ mg_error_set:3 mg_usage_error:2 mg_say:2 mg_tell:2 mg_printf:1 mg_fprintf:2 mg_print_wrapped:5 mg_warn_idle:4
-    mg_refuse_empty:3 mg_h5_failed:2 mg_h5_error:2 mg_weights_error:2 refuse:2 warn:2 notice:2 print_fate:2 mg_audit_say:3
-    mg_audit_add:2
+    mg_refuse_empty:3 mg_h5_failed:2 mg_h5_error:2 mg_weights_error:2 refuse:2 warn:2 notice:2 print_fate:2
     lab_hypothesis:2 lab_guess:4 lab_did:2 lab_setting:2 lab_note:2 lab_exercise:2 lab_source:2 lab_progress:2
     lab_check_zero:2 lab_check_below:2 lab_check_at_most:2 lab_check_above:2 lab_check_at_least:2 lab_check_near:2
     lab_check_between:2 lab_check_count:2 lab_check_same_text:2 lab_undecided:2 lab_check_mean_below:2

@@ -170,7 +170,7 @@ static const char *cause_in_words(const mg_alarm_reading *reading, const mg_gpt_
 }
 
 const char *mg_alarm_say(const mg_alarm_reading *reading, const mg_gpt_config *config, char *text, size_t size) {
-    snprintf(
+    mg_snprintf(
         text, size,
         "the model reads its labels: position 0 sees one token, so over %s its loss is %.3f at best, and it is %.3f "
         "(at the last position %.3f); %s",

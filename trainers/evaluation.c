@@ -246,14 +246,14 @@ static const char *below_floor(const mg_evaluation *e, const mg_gpt_config *conf
     /* The floor is the best on average; on few windows chance may bring a model below it. */
     double gap = e->loss - e->floor;
     if (!(gap < -0.005 - 4 * e->gap_error)) return NULL;
-    int n = snprintf(text, size, "the loss %.4f is below the floor %.4f: the model sees its labels; ", e->loss,
-                     e->floor);
+    int n = mg_snprintf(text, size, "the loss %.4f is below the floor %.4f: the model sees its labels; ", e->loss,
+                        e->floor);
     if (n < 0 || (size_t)n >= size) return text;
     if (mg_gpt_is_causal(config))
-        snprintf(text + n, size - (size_t)n,
-                 "its mask is causal, so look at the data (is it the grammar's?) and at the shift of the targets");
+        mg_snprintf(text + n, size - (size_t)n,
+                    "its mask is causal, so look at the data (is it the grammar's?) and at the shift of the targets");
     else
-        snprintf(text + n, size - (size_t)n, "its mask is not causal");
+        mg_snprintf(text + n, size - (size_t)n, "its mask is not causal");
     return text;
 }
 
@@ -273,14 +273,14 @@ static const char *reads_labels(const mg_evaluation *e, const mg_gpt_config *con
 
 static const char *predicts_another(const mg_evaluation *e, char *text, size_t size) {
     char which[32] = "their own position's";
-    if (e->shift > 0) snprintf(which, sizeof which, "the one %d ahead", e->shift);
-    snprintf(text, size,
-             "its predictions do not fit the next token (loss %.4f) but %s (loss %.4f), as if it was trained with "
-             "targets %s",
-             e->loss, which, e->shift_loss,
-             e->shift == 0   ? "that were not shifted"
-             : e->shift == 2 ? "that were shifted twice"
-                             : "that were shifted three times");
+    if (e->shift > 0) mg_snprintf(which, sizeof which, "the one %d ahead", e->shift);
+    mg_snprintf(text, size,
+                "its predictions do not fit the next token (loss %.4f) but %s (loss %.4f), as if it was trained with "
+                "targets %s",
+                e->loss, which, e->shift_loss,
+                e->shift == 0   ? "that were not shifted"
+                : e->shift == 2 ? "that were shifted twice"
+                                : "that were shifted three times");
     return text;
 }
 
@@ -289,13 +289,13 @@ const char *mg_evaluation_alarm(const mg_evaluation *e, const mg_gpt_config *con
     if (e->evidence >= MG_ALARM_EVIDENCE) return reads_labels(e, config, text, size);
     if (e->shift != 1) return predicts_another(e, text, size);
     if (isinf(e->floor)) {
-        snprintf(
+        mg_snprintf(
             text, size,
             "the grammar cannot produce these targets, so they are not the next tokens: check how they are shifted");
         return text;
     }
     if (e->loss > uniform + 0.1) {
-        snprintf(
+        mg_snprintf(
             text, size,
             "the loss %.4f is above ln V = %.4f, the loss of guessing: the learning rate may be too high, or the data "
             "or the mask is not what the model was trained with",

@@ -175,8 +175,8 @@ static void format_leak(const void *model, char *text, size_t size) {
 }
 
 void mg_model_words(const mg_gpt_config *config, char *text, size_t size) {
-    snprintf(text, size, "%s, %s, width %d, context %d", mg_count(config->n_layer, "layer").text,
-             mg_count(config->n_head, "head").text, config->n_embd, config->block_size);
+    mg_snprintf(text, size, "%s, %s, width %d, context %d", mg_count(config->n_layer, "layer").text,
+                mg_count(config->n_head, "head").text, config->n_embd, config->block_size);
 }
 
 void mg_mask_words(const mg_gpt_config *config, char *text, size_t size) {

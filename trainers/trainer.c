@@ -257,8 +257,8 @@ static void name_culprit(const mg_params *params, char *text, size_t size) {
     const mg_param *weights = mg_params_find_not_finite(params);
     const mg_param *gradient = weights ? NULL : mg_params_find_not_finite_grad(params);
     text[0] = '\0';
-    if (weights) snprintf(text, size, " (the weights of '%s' hold NaN or infinity)", weights->name);
-    if (gradient) snprintf(text, size, " (first in the gradient of '%s')", gradient->name);
+    if (weights) mg_snprintf(text, size, " (the weights of '%s' hold NaN or infinity)", weights->name);
+    if (gradient) mg_snprintf(text, size, " (first in the gradient of '%s')", gradient->name);
 }
 
 static mg_status refuse_update(mg_trainer *trainer, const mg_step *step, mg_error *error) {

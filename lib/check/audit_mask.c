@@ -227,8 +227,8 @@ static void convict(audit *a) {
         mg_audit_add(a, ", by %.3g", a->result->map[pair]);
         if (a->moved_by[pair] > 0 && a->moved_by[pair] < tried)
             mg_audit_add(a, " (by %d of %d other tokens there)", a->moved_by[pair], tried);
-        mg_audit_add(a, ": %s (%s, the largest change %.3g)", found->pattern, mg_count(found->pairs, "pair").text,
-                     found->largest);
+        mg_audit_add(a, ": %s (%s, the largest change %.3g)", found->pattern,
+                     mg_count_in_english(found->pairs, "pair").text, found->largest);
     }
     mg_audit_pair(a, a->leak_query, a->leak_key, found->largest);
     mg_audit_look(a, where_to_look(found));
@@ -238,8 +238,8 @@ static void convict(audit *a) {
 /* In which sequences, and with how many of the values that a token may have. */
 static void add_coverage(audit *a) {
     int tried = mg_audit_values_tried(a), others = a->model->vocab - 1;
-    mg_audit_add(a, ", in %s with %d of the %d tokens", mg_count(a->sequences, "sequence").text, a->result->tokens,
-                 a->model->vocab);
+    mg_audit_add(a, ", in %s with %d of the %d tokens", mg_count_in_english(a->sequences, "sequence").text,
+                 a->result->tokens, a->model->vocab);
     mg_audit_add(a, a->sequences > 1 ? ", in one of them also with " : ", also with ");
     if (tried == others)
         mg_audit_add(a, "every other token (%d)", others);
@@ -258,7 +258,7 @@ static void acquit(audit *a) {
         snprintf(of, sizeof of, "%lld pairs that were looked at, out of %lld,", (long long)r->looked_at,
                  (long long)r->pairs);
     else
-        snprintf(of, sizeof of, "%s", mg_count(r->pairs, "pair").text);
+        snprintf(of, sizeof of, "%s", mg_count_in_english(r->pairs, "pair").text);
     mg_audit_say(a, MG_AUDIT_PASS, "none of %s of a prediction and a later token %s", of,
                  a->noise > 0 ? "moves by more than the noise allows to see" : "moves a bit");
     add_coverage(a);
@@ -305,11 +305,11 @@ void mg_audit_control(audit *a) {
     if (nothing_to_change(a) || !measure(a)) return;
     if (a->n_silent == 0) {
         mg_audit_say(a, MG_AUDIT_PASS, "each of %s is moved by an earlier token",
-                     mg_count(a->n_listening, "prediction").text);
+                     mg_count_in_english(a->n_listening, "prediction").text);
         return;
     }
     mg_audit_say(a, MG_AUDIT_INCONCLUSIVE, "no earlier token moves position %d; so it is with %d of %s", a->silent,
-                 a->n_silent, mg_count(a->n_listening, "prediction").text);
+                 a->n_silent, mg_count_in_english(a->n_listening, "prediction").text);
     mg_audit_look(a,
                   "weights that are 0 or were never loaded, an output that is constant, a mask that hides the past, "
                   "attention whose result is not used; a model that only looks at the current token is like that too");

@@ -49,14 +49,14 @@ void mg_audit_prefix(audit *a) {
     for (int p = 0; p < n; p++) {
         const double *part = whole(a, ids, lengths[p]);
         if (!part) {
-            mg_audit_add(a, " (cut to its first %s)", mg_count(lengths[p], "token").text);
+            mg_audit_add(a, " (cut to its first %s)", mg_count_in_english(lengths[p], "token").text);
             return;
         }
         int t = mg_audit_first_apart(a, lengths[p], all, part, limit, &largest);
         if (t < 0) continue;
         mg_audit_say(a, MG_AUDIT_FAIL,
                      "cut to its first %s, position %d of the sequence of %d differs by up to %.3g; %.3g is allowed",
-                     mg_count(lengths[p], "token").text, t, T, largest, limit);
+                     mg_count_in_english(lengths[p], "token").text, t, T, largest, limit);
         mg_audit_pair(a, t, lengths[p], largest);
         mg_audit_look(a,
                       "what depends on the length of the input: positions counted from the end, a mean or a norm over "

@@ -123,7 +123,7 @@ static void judge(audit *a, const training *seen) {
         mg_audit_add(a,
                      ". But in training mode, with one row per call, no earlier token moves %d of %s: where nothing "
                      "flows, nothing can be seen to leak",
-                     seen->silent, mg_count(seen->listening, "prediction").text);
+                     seen->silent, mg_count_in_english(seen->listening, "prediction").text);
     } else {
         mg_audit_add(a, ". The same in training mode");
     }

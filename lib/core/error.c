@@ -17,6 +17,18 @@ void mg_set_wording(mg_formatter *sentences, mg_counter *counts) {
     counter = counts;
 }
 
+int mg_vsnprintf(char *text, size_t size, const char *format, va_list arguments) {
+    return (formatter ? formatter : vsnprintf)(text, size, format, arguments);
+}
+
+int mg_snprintf(char *text, size_t size, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int n = mg_vsnprintf(text, size, format, arguments);
+    va_end(arguments);
+    return n;
+}
+
 /* Every message passes through here, since names of files, cells and words are untrusted. The buffer holds more than
  * the message can. */
 static void format_printable(char *message, mg_formatter *format_text, const char *format, va_list arguments) {
@@ -29,7 +41,7 @@ static void format_printable(char *message, mg_formatter *format_text, const cha
 mg_status mg_error_vset(mg_error *error, mg_status status, const char *format, va_list arguments) {
     if (error) {
         error->status = status;
-        format_printable(error->message, formatter ? formatter : vsnprintf, format, arguments);
+        format_printable(error->message, mg_vsnprintf, format, arguments);
     }
     return status;
 }
@@ -44,10 +56,14 @@ mg_status mg_error_set(mg_error *error, mg_status status, const char *format, ..
 
 mg_count_text mg_count(int64_t n, const char *noun) {
     mg_count_text count;
-    if (counter)
-        counter(count.text, sizeof count.text, n, noun);
-    else
-        snprintf(count.text, sizeof count.text, "%" PRId64 " %s%s", n, noun, n == 1 ? "" : "s");
+    if (!counter) return mg_count_in_english(n, noun);
+    counter(count.text, sizeof count.text, n, noun);
+    return count;
+}
+
+mg_count_text mg_count_in_english(int64_t n, const char *noun) {
+    mg_count_text count;
+    snprintf(count.text, sizeof count.text, "%" PRId64 " %s%s", n, noun, n == 1 ? "" : "s");
     return count;
 }
 

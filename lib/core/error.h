@@ -112,6 +112,9 @@ MG_NORETURN void mg_fail_in_call(mg_failure kind, const char *file, int line, co
 typedef int mg_formatter(char *text, size_t size, const char *format, va_list arguments);
 typedef int mg_counter(char *text, size_t size, int64_t n, const char *noun);
 void mg_set_wording(mg_formatter *formatter, mg_counter *counter);
+/* snprintf and vsnprintf for sentences, in that language. */
+int mg_snprintf(char *text, size_t size, const char *format, ...) MG_PRINTF(3, 4);
+int mg_vsnprintf(char *text, size_t size, const char *format, va_list arguments) MG_PRINTF(3, 0);
 
 /* A number with its noun, for messages: "1 token", "2 tokens". */
 typedef struct mg_count_text {
@@ -119,6 +122,7 @@ typedef struct mg_count_text {
 } mg_count_text;
 mg_status mg_error_vset(mg_error *error, mg_status status, const char *format, va_list arguments) MG_PRINTF(3, 0);
 mg_count_text mg_count(int64_t n, const char *noun);
+mg_count_text mg_count_in_english(int64_t n, const char *noun); /* for what is written to files */
 /* The short name of a status, for logs and tests: "ok", "memory", "io", "format", "input", "state", "stopped". */
 const char *mg_status_name(mg_status status);
 

@@ -296,17 +296,18 @@ static void describe(char *warning, size_t size, const char *path, const mg_run_
     warning[0] = '\0';
     size_t n = 0;
     if (!has_header)
-        n = (size_t)snprintf(warning, size, "%s has no header yet and is started again", path);
+        n = (size_t)mg_snprintf(warning, size, "%s has no header yet and is started again", path);
     else if (table->torn)
-        n = (size_t)snprintf(warning, size, "%s ends within a row, which is dropped", path);
+        n = (size_t)mg_snprintf(warning, size, "%s ends within a row, which is dropped", path);
     if (n < size && kept < table->n && !is_last_evaluation(table, kept, step))
-        n += (size_t)snprintf(warning + n, size - n, "%srows of step %" PRId64 " and later (%td) are dropped from %s",
-                              n ? "; " : "", step, table->n - kept, path);
+        n += (size_t)mg_snprintf(warning + n, size - n,
+                                 "%srows of step %" PRId64 " and later (%td) are dropped from %s", n ? "; " : "", step,
+                                 table->n - kept, path);
     if (n < size && table->gap >= 0 && table->gap < step)
-        n += (size_t)snprintf(warning + n, size - n, "%s%s has no rows before step %" PRId64, n ? "; " : "", path,
-                              table->gap);
+        n += (size_t)mg_snprintf(warning + n, size - n, "%s%s has no rows before step %" PRId64, n ? "; " : "", path,
+                                 table->gap);
     if (n < size && step > 0 && (kept == 0 || table->row[kept - 1].step != step - 1))
-        snprintf(warning + n, size - n, "%s%s is missing the rows before step %" PRId64, n ? "; " : "", path, step);
+        mg_snprintf(warning + n, size - n, "%s%s is missing the rows before step %" PRId64, n ? "; " : "", path, step);
 }
 
 mg_status mg_run_log_resume(mg_run_log **log, const char *path, int64_t step, mg_run_log_row *last, char *warning,
@@ -317,7 +318,7 @@ mg_status mg_run_log_resume(mg_run_log **log, const char *path, int64_t step, mg
     *log = NULL;
     *last = (mg_run_log_row){.step = -1};
     if (access(path, F_OK) != 0) {
-        snprintf(warning, size, "%s is gone: a new one begins at step %" PRId64, path, step);
+        mg_snprintf(warning, size, "%s is gone: a new one begins at step %" PRId64, path, step);
         return mg_run_log_create(log, path, error);
     }
     mg_status status = read_log(&table, path, &text, &length, &whole, error);

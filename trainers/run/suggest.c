@@ -74,13 +74,13 @@ static const char *const names[][2] = {
     {"num-samples", "num-return-sequences samples n-samples"},
     {"dropout", "drop p-drop attn-dropout"},
     {"force", "overwrite"},
-    {"an epoch is not a setting: --max-iters counts steps of --batch-size windows", "epochs num-epochs num-train-epochs n-epochs max-epochs"},
-    {"everything runs on the processor: --threads N sets the number of threads", "device cuda gpu gpus"},
-    {"weights and arithmetic are float32", "dtype bf16 fp16 precision amp half"},
-    {"there is nothing to compile", "compile torch-compile"},
-    {"the optimizer is always AdamW", "optimizer optim"},
-    {"the vocabulary follows from the data", "vocab-size n-vocab"},
-    {"every run writes log.csv, which docs/run-folder.md shows how to read", "wandb tensorboard wandb-log report-to"},
+    {N_("an epoch is not a setting: --max-iters counts steps of --batch-size windows"), "epochs num-epochs num-train-epochs n-epochs max-epochs"},
+    {N_("everything runs on the processor: --threads N sets the number of threads"), "device cuda gpu gpus"},
+    {N_("weights and arithmetic are float32"), "dtype bf16 fp16 precision amp half"},
+    {N_("there is nothing to compile"), "compile torch-compile"},
+    {N_("the optimizer is always AdamW"), "optimizer optim"},
+    {N_("the vocabulary follows from the data"), "vocab-size n-vocab"},
+    {N_("every run writes log.csv, which docs/run-folder.md shows how to read"), "wandb tensorboard wandb-log report-to"},
 };
 /* clang-format on */
 
