@@ -101,7 +101,7 @@ static void print_commands(FILE *out) {
     mg_print_wrapped(out, mg_columns(out), "", "",
                      "\n`maskgrad help COMMAND` lists a command's options.\n\nExit status: 0 done, 1 a check or "
                      "the work failed, 2 usage error, 3 undecided (lab, audit), 130 interrupted.");
-    mg_print_wrapped(out, mg_columns(out), "", "    ", "\nEm português: maskgrad --language pt-BR COMMAND");
+    mg_print_wrapped(out, mg_columns(out), "", "", "\nEm português: maskgrad --language pt-BR COMMAND");
 }
 
 static const mg_command *find_command(const char *name) {

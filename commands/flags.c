@@ -219,8 +219,8 @@ static void print_flag(const mg_setting *flag, const void *values) {
 
 static void print_usage_line(const mg_command_line *line) {
     char text[TEXT_SIZE];
-    mg_snprintf(text, sizeof text, "Usage: maskgrad %s [OPTION...]%s%s", line->name, line->arguments ? " " : "",
-                line->arguments ? line->arguments : "");
+    mg_snprintf(text, sizeof text, "Usage: maskgrad %s [OPTION...]%s%s", mg_shown(line->name).text,
+                line->arguments ? " " : "", line->arguments ? line->arguments : "");
     mg_print_wrapped(stdout, mg_columns(stdout), "", "    ", text);
 }
 
@@ -345,7 +345,7 @@ int mg_flags_parse(const mg_command_line *line, const mg_flag_table *tables, int
     argv[0] = name; /* argp's messages begin with it */
     struct argp argp = {.options = p->option, .parser = take};
     if (argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, p) != 0) { /* getopt has said why */
-        mg_fprintf(stderr, "Try `maskgrad %s --help'.\n", line->name);
+        mg_fprintf(stderr, "Try `maskgrad %s --help'.\n", mg_shown(line->name).text);
         exit(mg_exit_status(MG_ERR_INPUT));
     }
     argv[0] = own_name;
@@ -426,7 +426,7 @@ void mg_usage_error(const mg_command_line *line, const char *format, ...) {
     mg_error_vset(&error, MG_ERR_INPUT, format, arguments);
     va_end(arguments);
     mg_say(line->name, "%s%s%s", line->where ? line->where : "", line->where ? ": " : "", error.message);
-    mg_fprintf(stderr, "Try `maskgrad %s --help'.\n", line->name);
+    mg_fprintf(stderr, "Try `maskgrad %s --help'.\n", mg_shown(line->name).text);
     exit(mg_exit_status(MG_ERR_INPUT));
 }
 

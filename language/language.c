@@ -1,4 +1,5 @@
 /* Which language, its catalog, and looking up in it. The only user of libintl. */
+#define _GNU_SOURCE /* strerrordesc_np */
 #include "language.h"
 #include "catalog.h"
 
@@ -70,8 +71,8 @@ static bool use(const char *name, const char *folder) {
     if (!any || setenv("LANGUAGE", name, 1) != 0) return false;
     bindtextdomain(DOMAIN, folder);
     bind_textdomain_codeset(DOMAIN, "UTF-8");
-    bind_textdomain_codeset("libc", "UTF-8"); /* strerror */
-    return *dgettext(DOMAIN, "") != '\0';     /* its header */
+    bindtextdomain("libc", folder);       /* where it has none: what strerror says is in our catalog */
+    return *dgettext(DOMAIN, "") != '\0'; /* its header */
 }
 
 bool mg_terminal_utf8(void) {
@@ -122,8 +123,41 @@ static bool is_constant(const char *text) {
     return (uintptr_t)text >= (uintptr_t)__executable_start && (uintptr_t)text < (uintptr_t)edata;
 }
 
+/* The system's reasons that files and processes meet; others stay English. */
+static const char *const reasons[] = {N_("No such file or directory"),
+                                      N_("Permission denied"),
+                                      N_("No space left on device"),
+                                      N_("Is a directory"),
+                                      N_("Not a directory"),
+                                      N_("File exists"),
+                                      N_("File name too long"),
+                                      N_("File too large"),
+                                      N_("Read-only file system"),
+                                      N_("Input/output error"),
+                                      N_("Cannot allocate memory"),
+                                      N_("Broken pipe"),
+                                      N_("Too many open files"),
+                                      N_("Too many levels of symbolic links"),
+                                      N_("Operation not permitted"),
+                                      N_("Disk quota exceeded"),
+                                      N_("Resource temporarily unavailable"),
+                                      N_("Success")};
+
+/* strerror's text is a constant of the C library's, known by its place. */
+static bool is_reason(const char *text) {
+    enum { MOST_ERRORS = 256 };
+    for (int number = 0; number < MOST_ERRORS; number++)
+        if (strerrordesc_np(number) == text) return true;
+    return false;
+}
+
 const char *mg_words(const char *text) {
-    if (mg_language_is_english() || !text || !*text || !is_constant(text)) return text;
+    if (mg_language_is_english() || !text || !*text) return text;
+    if (!is_constant(text)) {
+        for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+            if (strcmp(text, reasons[i]) == 0 && is_reason(text)) return dgettext(DOMAIN, text);
+        return text;
+    }
     return dgettext(DOMAIN, text);
 }
 

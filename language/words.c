@@ -114,6 +114,7 @@ static conversion read_conversion(const char **format, const arguments_list *lis
 typedef struct output {
     char *text;
     size_t size, at; /* `at` goes on beyond the size, as snprintf's result does */
+    char last;       /* what was put last */
     const mg_wording *wording;
 } output;
 
@@ -125,6 +126,7 @@ static void put(output *out, const char *bytes, size_t n, bool reduce) {
             shown = mg_ascii_of(bytes, &read);
             written = strlen(shown);
         }
+        out->last = shown[written - 1];
         for (size_t i = 0; i < written; i++, out->at++)
             if (out->at + 1 < out->size) out->text[out->at] = shown[i];
         bytes += read;
@@ -136,8 +138,13 @@ static void put_blanks(output *out, int n) {
     while (n-- > 0) put(out, " ", 1, false);
 }
 
+/* After --, in 'quotes', in a path: a name, which is the same in every language. So is a piece of a text. */
+static bool is_name(const output *out, const conversion *c) {
+    return c->precision >= 0 || (out->last && strchr("-'`/.=", out->last));
+}
+
 static void put_string(output *out, const conversion *c, const char *text) {
-    const char *words = text ? out->wording->words(text, out->wording->user) : "(null)";
+    const char *words = !text ? "(null)" : is_name(out, c) ? text : out->wording->words(text, out->wording->user);
     bool ours = words != text;
     size_t n = c->precision >= 0 && !ours ? strnlen(words, (size_t)c->precision) : strlen(words);
     int room = c->width - (words[n] ? (int)n : mg_utf8_columns(words));
@@ -177,7 +184,7 @@ int mg_vwords(char *text, size_t size, const mg_wording *wording, const char *fo
     const char *words = mg_words(format);
     if (!takes_the_same(words, &list)) words = format;
     bool reduce = wording->ascii && words != format;
-    output out = {text, size, 0, wording};
+    output out = {.text = text, .size = size, .wording = wording};
     int next = 0;
     while (*words) {
         size_t n = strcspn(words, "%");

@@ -1,6 +1,7 @@
 #include "clock.h"
 #include "lab_private.h"
 #include "language.h"
+#include "printable.h"
 #include "time_left.h"
 #include "utf8.h"
 
@@ -160,7 +161,8 @@ void lab_progress(mg_lab *lab, const char *what, long done, long total, const ch
     /* The last column stays free: some terminals wrap there. */
     int columns = lab->settings.terminal.progress_columns - 1;
     if (!live) {
-        const char *line = lab_format(lab, "lab %s: %s %ld/%ld %s", lab->row->name, what, done, total, detail);
+        const char *line = lab_format(lab, "lab %s: %s %ld/%ld %s", mg_shown(lab->row->name).text, what, done, total,
+                                      detail);
         line = lab_shown_line(lab, line);
         fprintf(stderr, "%.*s\n", (int)mg_utf8_fitting(line, columns), line);
         return;

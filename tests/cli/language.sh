@@ -60,6 +60,17 @@ says pt/mask.out Hipóteses
 says pt/mask/report.html '<html lang="pt-BR">'
 says pt/mask/report.html Hipóteses
 says pt/mask/summary.csv ,pass
+# Names are no words: of commands, of flags, of labs.
+for command in train evaluate generate sweep "lab mask" "lab heads"; do
+    # shellcheck disable=SC2086
+    diff <("$maskgrad" $command --help | grep -oE -- '--[a-z-]+' | sort -u) \
+        <("$maskgrad" --language pt $command --help | grep -oE -- '--[a-z-]+' | sort -u) >&2 || fail "$command: other flags in Portuguese"
+    # shellcheck disable=SC2086
+    "$maskgrad" --language pt $command --usage >asked.out
+    says asked.out "maskgrad $command ["
+done
+says pt/missing.err 'nothing.h5'
+grep -q 'No such file' pt/missing.err && fail "what the system says is English: $(cat pt/missing.err)"
 
 # Where the language comes from.
 for asked in "--language pt" "--language=pt_BR.UTF-8" "--language pt-PT"; do

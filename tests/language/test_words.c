@@ -62,6 +62,8 @@ static void test_words_in_a_format(void **state) {
     assert_string_equal(text, "perda média | perda média|"); /* columns, not bytes */
     words(text, sizeof text, true, "%s: %s", "loss", "média");
     assert_string_equal(text, "perda media: média"); /* what is not ours stays */
+    words(text, sizeof text, false, "--%s '%s' %s.%s %.4s (%s)", "loss", "loss", "a", "loss", "loss", "loss");
+    assert_string_equal(text, "--loss 'loss' a.loss loss (perda média)"); /* names, and a word */
 }
 
 static void test_ascii(void **state) {
