@@ -78,7 +78,7 @@ msgcat --no-wrap --sort-output "$work/all.pot" 2>/dev/null |
              if (is_header) gsub(/#[^\n]*\n/, "")
              sub(/\nmsgstr.*/, "", text)
              gsub(/msgid(_plural)? /, "", text)
-             is_code = text !~ / / && text ~ /[_<>=\/%]|^"--|\(null\)/ && text !~ /\\t/
+             is_code = text ~ /^"[{[]s[bios ]/ || (text !~ / / && text ~ /[_<>=\/%]|^"--|\(null\)/ && text !~ /\\t/)
              if (!is_header && (is_code || text ~ codes)) next
              gsub(/%[-+ #0-9.*]*(<[^>]*>|[hlzjt]*[a-zA-Z])/, "", text)
              gsub(/\\[a-z]/, " ", text)
