@@ -260,6 +260,21 @@ MG_NORETURN static void print_help(const parser *p) {
     exit(0);
 }
 
+/* Not in --help: what scripts/completion.sh makes shell completion of. A line per flag: its name, its letter, the name
+ * of its value, its purpose; before them, a line without a name for the arguments. */
+static void print_table(const mg_command_line *line, const mg_flag_table *tables) {
+    printf("\t\t%s\t%s\n", line->arguments ? line->arguments : "", line->name);
+    for (const mg_flag_table *table = tables; table->flags; table++)
+        for (const mg_setting *flag = table->flags; !mg_setting_is_end(flag); flag++) {
+            if (flag->kind == MG_SETTING_HEADING) continue;
+            const char *list = flag->also ? flag->also : "", *word, *letter = "";
+            for (size_t n; (n = mg_next_word(&list, &word)) > 0;)
+                if (n == 1) letter = word;
+            printf("%s\t%.1s\t%s\t%s\n", flag->name, letter, takes_value(flag) ? flag->argument : "", flag->help);
+        }
+    puts("language\t\tLANGUAGE\tLanguage of texts, help and messages");
+}
+
 /* ---- Parsing ---- */
 
 MG_NORETURN static void refuse_stray(const mg_command_line *line, const char *text) {
@@ -328,6 +343,10 @@ static void add_tables(parser *p, const mg_flag_table *tables) {
 
 int mg_flags_parse(const mg_command_line *line, const mg_flag_table *tables, int argc, char **argv,
                    const char **arguments, mg_given *given) {
+    if (argc == 2 && strcmp(argv[1], "--flag-table") == 0) {
+        print_table(line, tables);
+        exit(0);
+    }
     parser *p = mg_alloc_zero(1, sizeof *p, "the command line", NULL);
     if (!p) mg_fail(MG_FAILURE_MEMORY, __FILE__, __LINE__, "out of memory for the command line");
     p->line = line;
