@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-static const char title[] = "Does this model read its labels?";
+static const char title[] = N_("Does this model read its labels?");
 
 /* ---- In words ---- */
 

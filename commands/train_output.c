@@ -124,7 +124,7 @@ static void show_evaluation(const mg_run *run, int64_t step, double train_loss, 
                             void *progress) {
     mg_progress_clear(progress);
     printf("step %" PRId64 ": train loss %.4f, val loss %.4f, means over %s\n", step, train_loss, validation_loss,
-           mg_count(run->options.eval_iters * run->options.train.batch_size, "window").text);
+           mg_count_in_english(run->options.eval_iters * run->options.train.batch_size, "window").text);
     fflush(stdout);
 }
 
@@ -165,7 +165,7 @@ int64_t mg_train_tokens_per_step(const mg_run *run) {
 }
 
 static void print_loss(const mg_evaluation *e) {
-    printf("val loss %.4f, mean over %s\n", e->loss, mg_count(e->n_windows, "window").text);
+    printf("val loss %.4f, mean over %s\n", e->loss, mg_count_in_english(e->n_windows, "window").text);
     if (!isfinite(e->floor)) return;
     double gap = e->loss - e->floor;
     mg_tell("    ", "%.4f %s the floor of %.4f, the best possible without seeing the future", fabs(gap),

@@ -60,6 +60,9 @@ says pt/mask.out Hipóteses
 says pt/mask/report.html '<html lang="pt-BR">'
 says pt/mask/report.html Hipóteses
 says pt/mask/summary.csv ,pass
+# No English is left in a report, but the titles of papers, in their list, and the command to repeat it.
+sed -E '/<style>/,/<\/style>/d; /<script/,/<\/script>/d; s/<(pre|code)[^>]*>[^<]*<\/(pre|code)>//g; s/<[^>]*>/ /g; s/“[^”]*”//g' \
+    pt/mask/report.html | grep -wniE 'the|and|with|which|is|are|what|row|weight' >english && fail "English in the report: $(head -n 5 english)"
 # Names are no words: of commands, of flags, of labs.
 for command in train evaluate generate sweep "lab mask" "lab heads"; do
     # shellcheck disable=SC2086
