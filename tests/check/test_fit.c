@@ -160,8 +160,8 @@ static void parameters_have_up_to_four_dimensions(void **state) {
     assert_fails_here(mg_params_new(&params, 1, &five, true, NULL), "0 to 4 dimensions, not 5");
     assert_fails_here(mg_params_new(&params, 1, &less, true, NULL), "0 to 4 dimensions, not -1");
     assert_fails_here(mg_params_new(&params, 1, &huge, true, NULL), "more elements than memory");
-    assert_fails_here(mg_params_new(&params, 2, (mg_param_spec[]){half, half}, true, NULL),
-                      "more elements than memory");
+    const mg_param_spec halves[] = {half, half};
+    assert_fails_here(mg_params_new(&params, 2, halves, true, NULL), "more elements than memory");
     assert_fails_here(mg_params_new(&params, -1, &half, true, NULL), "-1 of them");
 }
 
