@@ -323,7 +323,7 @@ static int run_all(int argc, char **argv) {
         worst = worse(worst, outcomes[n].exit_status);
     }
     if (!memory || mg_make_folders(asked.out_dir, NULL, &error) != MG_OK ||
-        lab_write_index(asked.out_dir, outcomes, n, &error) != MG_OK) {
+        lab_write_index(asked.out_dir, asked.quick, outcomes, n, &error) != MG_OK) {
         worst = mg_command_end(&line, error.status, &error);
     } else {
         mg_printf("\nThe index is %s/index.html\n", mg_shown(asked.out_dir).text);

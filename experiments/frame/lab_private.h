@@ -235,7 +235,7 @@ typedef struct lab_outcome {
     int exit_status;
 } lab_outcome;
 mg_status lab_check_index(const char *out_dir, mg_error *error); /* refuses one of somebody else */
-mg_status lab_write_index(const char *out_dir, const lab_outcome *outcomes, int n, mg_error *error);
+mg_status lab_write_index(const char *out_dir, bool quick, const lab_outcome *outcomes, int n, mg_error *error);
 /* report.css and report.js, as strings */
 extern const unsigned char maskgrad_report_css[], maskgrad_report_js[];
 /* report_numbers.c: a figure's or a heat map's numbers, in a script element that report.js reads; nothing if it has too

@@ -309,7 +309,7 @@ mg_status lab_check_index(const char *out_dir, mg_error *error) {
                         path);
 }
 
-mg_status lab_write_index(const char *out_dir, const lab_outcome *outcomes, int n, mg_error *error) {
+mg_status lab_write_index(const char *out_dir, bool quick, const lab_outcome *outcomes, int n, mg_error *error) {
     mg_lab folder = {.settings.out_dir = out_dir};
     mg_atomic_text file;
     mg_status status = lab_create(&folder, "index", "html", &file, error);
@@ -318,6 +318,8 @@ mg_status lab_write_index(const char *out_dir, const lab_outcome *outcomes, int 
     begin_page(out, INDEX_TITLE);
     fputs("<p class=\"over\">maskgrad</p>\n", out);
     element(out, "h1", "The labs");
+    prose(out, "p", quick ? "In the order of the course. They ran with `--quick`: the answers are rougher."
+                          : "In the order of the course.");
     fputs("<ul class=\"labs\">\n", out);
     for (int i = 0; i < n; i++) {
         fputs("<li>", out);
