@@ -60,7 +60,7 @@ export async function open(chromium, profile, url, { width = 1024, height = 1500
       await page("Input.dispatchKeyEvent", { type: "keyDown", key, text });
       await page("Input.dispatchKeyEvent", { type: "keyUp", key });
     },
-    screenshot: async (file) => writeFileSync(file, Buffer.from((await page("Page.captureScreenshot")).data, "base64")),
+    screenshot: async (file, clip) => writeFileSync(file, Buffer.from((await page("Page.captureScreenshot", { clip })).data, "base64")),
     pdf: async (file) => writeFileSync(file, Buffer.from((await page("Page.printToPDF", { printBackground: true })).data, "base64")),
     // What it wrote on the console, threw, or asked of anything but this disk.
     complaints: () => told.filter((m) => m.method !== "Network.requestWillBeSent" || !/^(file|blob|data):/.test(m.params.request.url))
