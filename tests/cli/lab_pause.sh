@@ -35,7 +35,7 @@ printf 'a third\n33,5 %%\n' | "$maskgrad" lab mask --pause --out-dir guessed >ou
 grep -q "'a third' is not a number" out.txt || fail "a guess that is no number: $(cat out.txt)"
 [ "$(tail -1 guessed/questions.csv | grep -o '%,.*' | cut -c 1-10)" = '%,33.5,37.' ] || fail "$(cat guessed/questions.csv)"
 grep -q '<td data-label="your guess">33.5 %</td>' guessed/report.html || fail "the report does not show the guess"
-grep -q '<td data-label="measured">37.32 %</td>' guessed/report.html || fail "the report does not show the answer"
+grep -q '<td class="measured" data-label="measured">37.32 %</td>' guessed/report.html || fail "the report does not show the answer"
 # No line, an empty one, and a wild guess: the same verdicts and pictures.
 "$maskgrad" lab mask --pause --out-dir ended </dev/null >out.txt || fail "at the end of input: status $?"
 grep -q 'Your guess' out.txt && grep -q 'guessed  ' out.txt && fail "a guess from nowhere"
