@@ -205,10 +205,15 @@ int lab_smooth(int n, const double *y, int width, double *x_out, double *y_out) 
     return count;
 }
 
+const lab_axes lab_loss_axes = {.x = "step", .y = "loss (nats per token)", .y_from_zero = true};
+
+int lab_smooth_width(const lab_training *t) {
+    return t->n_steps / 100 > 1 ? t->n_steps / 100 : 1;
+}
+
 lab_figure *lab_training_figure(mg_lab *lab, const lab_training *t, const char *name, const char *title) {
-    lab_figure *figure = lab_figure_begin(lab, name, title,
-                                          (lab_axes){.x = "step", .y = "loss (nats per token)", .y_from_zero = true});
-    int width = t->n_steps / 100 > 1 ? t->n_steps / 100 : 1;
+    lab_figure *figure = lab_figure_begin(lab, name, title, lab_loss_axes);
+    int width = lab_smooth_width(t);
     double *x = lab_numbers(lab, t->n_steps), *y = lab_numbers(lab, t->n_steps);
     for (int i = 0; i < t->n_variants; i++) {
         const lab_variant *v = &t->variant[i];

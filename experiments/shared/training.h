@@ -51,6 +51,10 @@ void lab_training_free(lab_training *training);
 
 /* Means over windows of `width` steps, at the windows' middles: places for n / width + 1. Returns how many. */
 int lab_smooth(int n, const double *y, int width, double *x_out, double *y_out);
+/* The window of a training's curves: n_steps / 100 steps, or one. */
+int lab_smooth_width(const lab_training *training);
+/* step, and loss from 0 */
+extern const lab_axes lab_loss_axes;
 /* The curves of all variants: validation losses at their steps, and the mean of the training losses over windows of
  * n_steps / 100 steps. The figure stays open for floors. */
 lab_figure *lab_training_figure(mg_lab *lab, const lab_training *training, const char *name, const char *title);

@@ -23,6 +23,7 @@ cmake                      builds and installs; cli.examples does both
 maskgrad sweep --set       trains up to thirty models; cli.sweep trains some
 maskgrad compare runs/masks  compares those
 maskgrad playground --data  trains a model; cli.playground does
+maskgrad lab leak --seeds  trains ten models; cli.lab_leak trains some
 maskgrad lab dial --seeds  trains fifteen models; cli.lab_dial trains some
 maskgrad lab all           runs every lab; cli.lab_all does
 maskgrad lab attention --data   trains two models; cli.lab_attention does

@@ -34,6 +34,28 @@ done
 grep 'influence of later tokens on earlier predictions' leak.mask/summary.csv | head -1 | grep -q ',fail$' ||
     fail "the influence check did not see a mask that leaks one token"
 
+# Several seeds: verdicts are on means and on the worst of the seeds, and say so; one seed says nothing of it.
+tiny=(--data "$source/datasets/data/frases.csv" --quick --n-layer 1 --n-head 2 --n-embd 16 --block-size 8 --max-iters 20)
+status=0
+"$program" lab leak "${tiny[@]}" --seeds 3 --out-dir seeds >out.txt 2>err.txt || status=$?
+[ "$status" -eq 1 ] || fail "--seeds 3: exit status $status, expected 1 after twenty steps: $(cat err.txt)"
+grep -q '^"masked: gap to the honest floor (upper end of the mean.s 95 % interval, 3 seeds)",.*,fail$' seeds/summary.csv &&
+    grep -q '^"unmasked: loss, against H(last)/T (farther end of .*, 3 seeds)",.*,fail$' seeds/summary.csv &&
+    grep -q '^"masked: influence .*, largest of 3 seeds",exactly 0,0,pass$' seeds/summary.csv ||
+    fail "--seeds 3: the verdicts: $(cat seeds/summary.csv)"
+[ "$(cut -d, -f1 seeds/by-seed.csv | sort -u | paste -sd ' ')" = "1337 1338 1339 seed" ] ||
+    fail "--seeds 3: the seeds: $(cat seeds/by-seed.csv)"
+mean=$(awk -F, '$2 == "unmasked" { sum += $3; n++ } END { printf "%.3f", sum / n }' seeds/by-seed.csv)
+grep -q "^unmasked,$mean[0-9] ± [0-9.]* (n = 3)," seeds/seeds.csv ||
+    fail "--seeds 3: the mean is not $mean: $(cat seeds/seeds.csv)"
+for name in loss position; do
+    awk -F, 'NR > 1 && !/floor/ && $4 > 0 { n++ } END { exit n < 10 }' seeds/$name.csv || fail "$name: no band: $(cat seeds/$name.csv)"
+done
+[ ! -e whole/by-seed.csv ] && ! grep -q 'seeds' whole/summary.csv || fail "one seed has no interval"
+# A seed that sees the future is not lost in a mean.
+MASKGRAD_BREAK=leak.mask "$program" lab leak "${tiny[@]}" --seeds 2 --out-dir seen >out.txt 2>&1 || true
+grep -q '^"masked: influence .*, largest of 2 seeds",.*,fail$' seen/summary.csv || fail "--seeds 2: $(cat seen/summary.csv)"
+
 # A run of one step measures no lesson, so it states none.
 status=0
 "$program" lab leak --quick --max-iters 1 --out-dir one >out.txt 2>&1 || status=$?

@@ -11,29 +11,26 @@
 #include "gemm.h"
 #include "lab_private.h"
 #include "labs.h"
-#include "training.h"
 
 #include <math.h>
-#include <string.h>
-
-enum { MASKED, UNMASKED, N_MODELS };
 
 /* ---- Options ---- */
 
 static void set_defaults(void *own) {
-    mg_run_options *o = own;
-    *o = mg_run_defaults();
+    lab_seeded_options *seeded = own;
+    *seeded = (lab_seeded_options){.run = mg_run_defaults(), .seeds = 1};
+    mg_run_options *o = &seeded->run;
     o->eval_interval = 100;
     o->eval_iters = 10;
 }
 
 static void set_quick(void *own) {
-    mg_run_options *o = own;
+    mg_run_options *o = &((lab_seeded_options *)own)->run;
     o->train.max_iters /= 2;
     o->train.schedule.lr = fmax(o->train.schedule.lr, 3e-3); /* gets there in half the steps, if less closely */
 }
 
-const lab_options lab_leak_options = {lab_measured_training_tables, sizeof(mg_run_options), set_defaults, set_quick};
+const lab_options lab_leak_options = {lab_seeded_tables, sizeof(lab_seeded_options), set_defaults, set_quick};
 
 /* ---- The truth about the source ---- */
 
@@ -86,19 +83,34 @@ static const char *too_predictable(mg_lab *lab, const source_truth *truth) {
 #define LITTLE 0.1   /* nats that context is worth in a text with hardly any memory */
 #define REACHED 0.03 /* nats: down at the floor */
 
-static void check_grammar_losses(mg_lab *lab, const source_truth *truth, const mg_evaluation *masked,
-                                 const mg_evaluation *unmasked) {
+static double mean_of(const leak_seeds *seeds, const double *observed) {
+    return mg_summarize(seeds->n, observed).mean;
+}
+
+/* No model can be below the floor, whatever its seed: what is measured there is the luck of the validation windows
+ * only. So the mean gap is compared with the standard error that the windows leave in it, and not with the seeds'
+ * scatter. */
+static void check_not_below_floor(mg_lab *lab, const char *name, const leak_seeds *seeds, const double *gap,
+                                  const double *error) {
+    double variance = 0;
+    for (int s = 0; s < seeds->n; s++) variance += error[s] * error[s];
+    lab_check_at_least(lab, lab_name_over_seeds(lab, name, seeds->n, "mean"), mean_of(seeds, gap),
+                       -3 * sqrt(variance) / seeds->n, "nats");
+}
+
+static void check_grammar_losses(mg_lab *lab, const source_truth *truth, const leak_seeds *seeds) {
+    int n = seeds->n;
     double cheat = truth->last / (double)truth->T;
-    lab_setting(lab, "floor on these windows", "%.4f nats (over all windows: %.4f)", masked->floor, truth->mean);
-    lab_check_below(lab, "masked: gap to the honest floor", masked->loss - masked->floor, REACHED, "nats");
-    lab_check_at_least(lab, "masked: gap to the honest floor, at least minus 3 standard errors",
-                       masked->loss - masked->floor, -3 * masked->gap_error, "nats");
-    lab_check_below(lab, "unmasked: loss", unmasked->loss, lab_collapsed(truth->last, truth->T), "nats");
-    lab_check_near(lab, "unmasked: loss, against H(last)/T", unmasked->loss, cheat, 0.02, "nats");
-    ptrdiff_t last = truth->T - 1;
-    lab_check_at_least(lab, "unmasked: last position's gap to its honest floor, at least minus 3 standard errors",
-                       unmasked->position_loss[last] - unmasked->position_floor[last],
-                       -3 * unmasked->position_gap_error[last], "nats");
+    lab_setting(lab, "floor on these windows", "%.4f nats (over all windows: %.4f)", mean_of(seeds, seeds->floor),
+                truth->mean);
+    lab_check_mean_below(lab, "masked: gap to the honest floor", n, seeds->gap, REACHED, "nats");
+    check_not_below_floor(lab, "masked: gap to the honest floor, at least minus 3 standard errors", seeds, seeds->gap,
+                          seeds->gap_error);
+    const double *unmasked = seeds->loss[UNMASKED];
+    lab_check_mean_below(lab, "unmasked: loss", n, unmasked, lab_collapsed(truth->last, truth->T), "nats");
+    lab_check_mean_near(lab, "unmasked: loss, against H(last)/T", n, unmasked, cheat, 0.02, "nats");
+    check_not_below_floor(lab, "unmasked: last position's gap to its honest floor, at least minus 3 standard errors",
+                          seeds, seeds->last_gap, seeds->last_gap_error);
 }
 
 /* The training loss at the end: a mean over the last steps. */
@@ -121,11 +133,12 @@ static const char *obstacle(mg_lab *lab, const lab_training *training, const lab
     return lab_too_easy(lab, masked);
 }
 
-static void below_or_undecided(mg_lab *lab, const char *name, double observed, double limit, const char *why) {
+static void below_or_undecided(mg_lab *lab, const char *name, const leak_seeds *seeds, const double *observed,
+                               double limit, const char *why) {
     if (why)
-        lab_undecided(lab, name, observed, "nats", "%s", why);
+        lab_undecided(lab, name, mean_of(seeds, observed), "nats", "%s", why);
     else
-        lab_check_below(lab, name, observed, limit, "nats");
+        lab_check_mean_below(lab, name, seeds->n, observed, limit, "nats");
 }
 
 /* Why a text has nothing to learn from context; NULL if it has. */
@@ -139,58 +152,70 @@ static const char *no_memory(mg_lab *lab, const lab_contexts *c) {
 
 /* Of a text nobody knows the floor, so what is expected of the masked model comes from tables that count short contexts
  * of the very same text. Where they show no memory, no model can: nothing is decided about learning from context. */
-static void check_masked_text(mg_lab *lab, const lab_contexts *c, const mg_evaluation *masked, const char *why) {
-    bool by_heart = masked->loss > c->loss[0] + CLOSE && why;
-    below_or_undecided(lab, "masked: loss, against a table of token frequencies", masked->loss, c->loss[0] + CLOSE,
-                       by_heart ? why : NULL);
-    below_or_undecided(lab, "masked: loss, against a table of what follows each token", masked->loss,
-                       c->loss[1] + CLOSE, by_heart ? why : no_memory(lab, c));
+static void check_masked_text(mg_lab *lab, const lab_contexts *c, const leak_seeds *seeds) {
+    const double *masked = seeds->loss[MASKED];
+    bool by_heart = mean_of(seeds, masked) > c->loss[0] + CLOSE && seeds->why;
+    below_or_undecided(lab, "masked: loss, against a table of token frequencies", seeds, masked, c->loss[0] + CLOSE,
+                       by_heart ? seeds->why : NULL);
+    below_or_undecided(lab, "masked: loss, against a table of what follows each token", seeds, masked,
+                       c->loss[1] + CLOSE, by_heart ? seeds->why : no_memory(lab, c));
+}
+
+static double largest(int n, const double *x) {
+    double most = x[0];
+    for (int i = 1; i < n; i++) most = lab_larger(most, x[i]);
+    return most;
+}
+
+static double smallest(int n, const double *x) {
+    double least = x[0];
+    for (int i = 1; i < n; i++) least = lab_smaller(least, x[i]);
+    return least;
 }
 
 /* At position 0 any model that sees no future predicts from one token, whatever it knows by heart: the alarm's
  * evidence, on the windows of the evaluation. */
-static void check_position_0(mg_lab *lab, const mg_pairs *pairs, const mg_evaluation *masked) {
-    const char *name = "masked: evidence that position 0 reads its label";
-    double to_read = mg_pairs_entropy(pairs) * (double)masked->n_windows;
+static void check_position_0(mg_lab *lab, const leak_seeds *seeds) {
+    const char *name = lab_name_over_seeds(lab, "masked: evidence that position 0 reads its label", seeds->n,
+                                           "largest");
+    double evidence = largest(seeds->n, seeds->evidence), to_read = smallest(seeds->n, seeds->to_read);
     if (to_read < 10 * MG_ALARM_EVIDENCE)
-        lab_undecided(lab, name, masked->evidence, "nats",
+        lab_undecided(lab, name, evidence, "nats",
                       "all labels of position 0 together hold %.0f nats: there is too little to read", to_read);
     else
-        lab_check_below(lab, name, masked->evidence, MG_ALARM_EVIDENCE, "nats");
+        lab_check_below(lab, name, evidence, MG_ALARM_EVIDENCE, "nats");
 }
 
-static void check_text_losses(mg_lab *lab, const lab_contexts *c, const mg_evaluation *masked,
-                              const mg_evaluation *unmasked, const char *why) {
-    ptrdiff_t T = masked->n_positions;
-    double last = unmasked->position_loss[T - 1] - masked->position_loss[T - 1];
-    check_masked_text(lab, c, masked, why);
-    below_or_undecided(lab, "unmasked: loss", unmasked->loss, lab_collapsed(masked->position_loss[T - 1], T), why);
-    below_or_undecided(lab, "unmasked: loss where the label is in the input", lab_labeled_loss(unmasked),
-                       lab_labeled_loss(masked) / 20, why);
+static void check_text_losses(mg_lab *lab, const lab_contexts *c, const leak_seeds *seeds, ptrdiff_t T) {
+    const char *why = seeds->why;
+    check_masked_text(lab, c, seeds);
+    below_or_undecided(lab, "unmasked: loss", seeds, seeds->loss[UNMASKED],
+                       lab_collapsed(mean_of(seeds, seeds->last[MASKED]), T), why);
+    below_or_undecided(lab, "unmasked: loss where the label is in the input", seeds, seeds->labeled[UNMASKED],
+                       mean_of(seeds, seeds->labeled[MASKED]) / 20, why);
     const char *edge = "unmasked: last position, which has no label to read, minus the masked model's";
     if (why)
-        lab_undecided(lab, edge, last, "nats", "%s", why);
+        lab_undecided(lab, edge, mean_of(seeds, seeds->last_apart), "nats", "%s", why);
     else
-        lab_check_above(lab, edge, last, -0.1, "nats");
+        lab_check_mean_above(lab, edge, seeds->n, seeds->last_apart, -0.1, "nats");
 }
 
 /* Too few steps are the commonest reason for a failed check, and the easiest to mend. */
-static void advise(mg_lab *lab, const lab_training *training, double reachable, const mg_evaluation *masked,
-                   const mg_evaluation *unmasked) {
-    bool slow = masked->loss > reachable, blind = lab_labeled_loss(unmasked) > lab_labeled_loss(masked) / 4;
+static void advise(mg_lab *lab, const leak_seeds *seeds, bool slow) {
+    bool blind = mean_of(seeds, seeds->labeled[UNMASKED]) > mean_of(seeds, seeds->labeled[MASKED]) / 4;
     if (!slow && !blind) return;
     lab_note(lab,
              "After %s %s%s%s. Before reading anything else into a failed check, train longer (--max-iters) or faster "
              "(--lr 3e-3).",
-             mg_count(training->n_steps, "step").text,
+             mg_count(seeds->training->n_steps, "step").text,
              slow ? "the masked model is still above what it could reach" : "", slow && blind ? ", and " : "",
              blind ? "the unmasked model has hardly found its labels" : "");
 }
 
 /* ---- Pictures of the losses ---- */
 
-static void show_curves(mg_lab *lab, const lab_training *training, const source_truth *truth) {
-    lab_figure *figure = lab_training_figure(lab, training, "loss", "The two losses");
+static void show_curves(mg_lab *lab, const leak_seeds *seeds, const source_truth *truth) {
+    lab_figure *figure = lab_seeded_training_figure(lab, seeds->n, seeds->training, "loss", "The two losses");
     if (!truth->known) {
         lab_figure_end(figure, "What to look for: without a mask a loss can fall where no honest model of a language "
                                "can follow. Does the validation loss warn you? Held-out text leaks its labels too.");
@@ -205,20 +230,35 @@ static void show_curves(mg_lab *lab, const lab_training *training, const source_
                    "cheater's floor. Does the validation loss warn you? Held-out text leaks its labels too.");
 }
 
-static void show_positions(mg_lab *lab, const source_truth *truth, const mg_evaluation *masked,
-                           const mg_evaluation *unmasked) {
-    int T = (int)masked->n_positions;
+static void show_positions(mg_lab *lab, const leak_seeds *seeds, const source_truth *truth) {
+    int T = (int)truth->T;
+    double last = mean_of(seeds, seeds->last[UNMASKED]);
     lab_figure *figure = lab_figure_begin(
         lab, "position", "Loss by position, after training",
         (lab_axes){.x = "position in the window", .y = "loss (nats per token)", .y_from_zero = true});
-    lab_line(figure, LAB_MASKED, "masked", T, NULL, masked->position_loss);
-    lab_line(figure, LAB_UNMASKED, "unmasked", T, NULL, unmasked->position_loss);
+    for (int i = 0; i < N_MODELS; i++) {
+        const lab_variant *v = &seeds->training->variant[i];
+        double *mean = lab_numbers(lab, T), *error = lab_numbers(lab, T);
+        lab_mean_curve(seeds->n, T, seeds->position[i], mean, error);
+        if (seeds->n == 1)
+            lab_line(figure, v->color, v->name, T, NULL, mean);
+        else
+            lab_band(figure, v->color, v->name, T, NULL, mean, error);
+    }
     if (truth->known) lab_floor_curve(figure, "honest floor", T, NULL, truth->floor);
     lab_figure_end(figure,
                    "Where a position can read its label, its loss can fall to 0. The last position has no token to its "
                    "right to read, with or without the mask: here the unmasked model pays %.2f nats for it, and %.3f "
                    "on average over all %d. If all other positions were free, the average would be %.3f.",
-                   unmasked->position_loss[T - 1], unmasked->loss, T, unmasked->position_loss[T - 1] / T);
+                   last, mean_of(seeds, seeds->loss[UNMASKED]), T, last / T);
+}
+
+static void show_losses(mg_lab *lab, const leak_seeds *seeds, const source_truth *truth) {
+    if (seeds->n > 1)
+        lab_note(lab, "The lines are means over %d seeds, their bands and bars one standard error of the mean.",
+                 seeds->n);
+    show_curves(lab, seeds, truth);
+    show_positions(lab, seeds, truth);
 }
 
 /* ---- Training mask × evaluation mask ---- */
@@ -252,29 +292,35 @@ static mg_status cross_masks(mg_lab *lab, lab_training *training, int batches, m
 
 enum { MOST_SHOWN = 16, MOST_TESTED = 64 };
 
-static mg_status show_influence(mg_lab *lab, lab_training *training, const mg_corpus *corpus, const char *why,
+/* Of the first tokens that were held out. The caller frees what was found. */
+static mg_status find_influence(leak_seeds *seeds, int s, const mg_corpus *corpus, mg_causality found[N_MODELS],
                                 mg_error *error) {
-    int T = training->variant[0].options.model.block_size;
-    if (T > MOST_TESTED) T = MOST_TESTED;
+    const int *ids = corpus->ids + (corpus->n_train < corpus->n ? corpus->n_train : 0);
+    const lab_variant *variant = seeds->training[s].variant;
+    int T = variant->options.model.block_size < MOST_TESTED ? variant->options.model.block_size : MOST_TESTED;
+    mg_status status = MG_OK;
+    for (int i = 0; i < N_MODELS && !status; i++) {
+        status = mg_causality_of_gpt(&found[i], mg_trainer_model(variant[i].trainer), ids, T, error);
+        for (int row = 0; row < T && !status; row++)
+            for (int column = row + 1; column < T; column++)
+                seeds->future[i][s] = lab_larger(seeds->future[i][s], found[i].perturbation[row * T + column]);
+    }
+    return status;
+}
+
+static void draw_influence(mg_lab *lab, const lab_training *training, const mg_corpus *corpus, int T,
+                           const mg_causality found[N_MODELS]) {
     int shown = T < MOST_SHOWN ? T : MOST_SHOWN;
     const int *ids = corpus->ids + (corpus->n_train < corpus->n ? corpus->n_train : 0);
     const char **labels = lab_token_labels(lab, corpus->tokenizer, ids, shown);
     lab_heatmap *map = lab_heatmap_begin(
         lab, "influence", "How much each token moves each prediction (largest change of a logit)",
         (lab_scale){.unit = "change", .rows = "prediction at", .columns = "changed token"});
-    double future[N_MODELS] = {0};
     for (int i = 0; i < N_MODELS; i++) {
-        mg_causality found;
-        mg_status status = mg_causality_of_gpt(&found, mg_trainer_model(training->variant[i].trainer), ids, T, error);
-        if (status) return status;
         mg_real *influence = lab_reals(lab, (ptrdiff_t)shown * shown);
-        for (int row = 0; row < T; row++)
-            for (int column = 0; column < T; column++) {
-                double change = found.perturbation[row * T + column];
-                if (column > row) future[i] = lab_larger(future[i], change);
-                if (row < shown && column < shown) influence[row * shown + column] = (mg_real)change;
-            }
-        mg_causality_free(&found);
+        for (int row = 0; row < shown; row++)
+            for (int column = 0; column < shown; column++)
+                influence[row * shown + column] = (mg_real)found[i].perturbation[row * T + column];
         lab_heatmap_panel(map, (lab_panel){.title = training->variant[i].name,
                                            .n_rows = shown,
                                            .n_columns = shown,
@@ -290,15 +336,32 @@ static mg_status show_influence(mg_lab *lab, lab_training *training, const mg_co
         "the first %d are drawn. With the mask nothing above the diagonal may move, not by one bit. Without "
         "it, the cell just after the diagonal in each row but the last is the label.",
         T, shown);
+}
+
+static void check_influence(mg_lab *lab, const leak_seeds *seeds, int T) {
     const char *pairs = lab_format(
         lab, "influence of later tokens on earlier predictions, all %d pairs of %d positions", T * (T - 1) / 2, T);
-    lab_check_zero(lab, lab_format(lab, "masked: %s", pairs), future[MASKED], "");
-    const char *unmasked = lab_format(lab, "unmasked: largest %s", pairs);
-    if (why && future[UNMASKED] <= 0.1)
-        lab_undecided(lab, unmasked, future[UNMASKED], "", "%s", why);
+    lab_check_zero(lab, lab_name_over_seeds(lab, lab_format(lab, "masked: %s", pairs), seeds->n, "largest"),
+                   largest(seeds->n, seeds->future[MASKED]), "");
+    const char *unmasked = lab_name_over_seeds(lab, lab_format(lab, "unmasked: largest %s", pairs), seeds->n,
+                                               "smallest");
+    double least = smallest(seeds->n, seeds->future[UNMASKED]);
+    if (seeds->why && least <= 0.1)
+        lab_undecided(lab, unmasked, least, "", "%s", seeds->why);
     else
-        lab_check_above(lab, unmasked, future[UNMASKED], 0.1, "");
-    return MG_OK;
+        lab_check_above(lab, unmasked, least, 0.1, "");
+}
+
+static mg_status show_influence(mg_lab *lab, leak_seeds *seeds, const mg_corpus *corpus, mg_error *error) {
+    mg_causality found[N_MODELS] = {{0}};
+    mg_status status = find_influence(seeds, 0, corpus, found, error);
+    if (!status) {
+        int T = (int)found[MASKED].T;
+        draw_influence(lab, seeds->training, corpus, T, found);
+        check_influence(lab, seeds, T);
+    }
+    for (int i = 0; i < N_MODELS; i++) mg_causality_free(&found[i]);
+    return status;
 }
 
 /* ---- All of it ---- */
@@ -330,59 +393,98 @@ static void exercises(mg_lab *lab) {
     lab_source(lab, "Cover & Thomas, Elements of information theory, chapter 4: entropy rates.");
 }
 
-/* Each model on the same validation windows, and the masked one against what one token allows there. */
-static mg_status evaluate(mg_lab *lab, lab_training *training, const mg_corpus *corpus, int batches,
-                          mg_evaluation e[N_MODELS], mg_error *error) {
+/* Of validation windows. */
+static int batches_of(const mg_lab *lab) {
+    return lab_asked(lab)->quick ? 50 : 200;
+}
+
+/* Each model of a seed on the same validation windows, and the masked one against what one token allows there. */
+static mg_status evaluate(mg_lab *lab, leak_seeds *seeds, int s, const mg_corpus *corpus, const lab_contexts *contexts,
+                          mg_error *error) {
+    const lab_training *training = &seeds->training[s];
     const mg_train_options *o = &training->variant[0].options;
     const mg_evaluation_options options = {.split = MG_VALIDATION,
-                                           .n_batches = batches,
+                                           .n_batches = batches_of(lab),
                                            .batch_size = o->batch_size,
                                            .seed = o->seed,
                                            .evidence = true,
                                            .stop = lab_stop(lab)};
+    mg_evaluation e[N_MODELS] = {{0}};
     mg_pairs *pairs;
     mg_status status = mg_pairs_new(&pairs, corpus, MG_VALIDATION, o->model.block_size, 1, error);
     for (int i = 0; i < N_MODELS && !status; i++)
         status = mg_evaluate(&e[i], mg_trainer_model(training->variant[i].trainer), corpus, &options, error);
-    if (!status) check_position_0(lab, pairs, &e[MASKED]);
+    if (!status) {
+        leak_seeds_keep(lab, seeds, s, e);
+        seeds->to_read[s] = mg_pairs_entropy(pairs) * (double)e[MASKED].n_windows;
+        if (!corpus->grammar && !seeds->why) seeds->why = obstacle(lab, training, contexts, &e[MASKED]);
+    }
     mg_pairs_free(pairs);
+    for (int i = 0; i < N_MODELS; i++) mg_evaluation_free(&e[i]);
     return status;
 }
 
-static mg_status measure(mg_lab *lab, lab_training *training, const mg_run_options *run, const mg_corpus *corpus,
+static mg_status train(mg_lab *lab, leak_seeds *seeds, int s, const mg_run_options *run, const mg_corpus *corpus,
+                       const lab_contexts *contexts, mg_error *error) {
+    mg_status status = lab_train(lab, &seeds->training[s], corpus, run, error);
+    return status ? status : evaluate(lab, seeds, s, corpus, contexts, error);
+}
+
+/* Another seed: its own weights, windows and samples, of the same data. */
+static mg_status repeat(mg_lab *lab, leak_seeds *seeds, int s, const mg_run_options *run, const mg_corpus *corpus,
+                        const lab_contexts *contexts, mg_error *error) {
+    mg_causality found[N_MODELS] = {{0}};
+    leak_writing *writing;
+    mg_status status = train(lab, seeds, s, run, corpus, contexts, error);
+    if (!status) status = find_influence(seeds, s, corpus, found, error);
+    if (!status) status = leak_write(lab, seeds, s, corpus, &writing, error);
+    for (int i = 0; i < N_MODELS; i++) mg_causality_free(&found[i]);
+    lab_training_free(&seeds->training[s]);
+    return status;
+}
+
+static void check_losses(mg_lab *lab, const leak_seeds *seeds, const source_truth *truth,
+                         const lab_contexts *contexts) {
+    lab_answer(lab, "masked", mean_of(seeds, seeds->loss[MASKED]));
+    lab_answer(lab, "unmasked", mean_of(seeds, seeds->loss[UNMASKED]));
+    check_position_0(lab, seeds);
+    lab_check_zero(lab, "tokens in which the two models' batches differed", (double)seeds->different_tokens, "");
+    if (truth->known)
+        check_grammar_losses(lab, truth, seeds);
+    else
+        check_text_losses(lab, contexts, seeds, truth->T);
+    advise(lab, seeds,
+           truth->known ? mean_of(seeds, seeds->gap) > REACHED
+                        : mean_of(seeds, seeds->loss[MASKED]) > contexts->loss[1] + CLOSE);
+}
+
+static mg_status write(mg_lab *lab, leak_seeds *seeds, const mg_corpus *corpus, const source_truth *truth,
+                       const lab_contexts *contexts, mg_error *error) {
+    leak_writing *writing;
+    mg_status status = leak_write(lab, seeds, 0, corpus, &writing, error);
+    if (status) return status;
+    const char *why = truth->known ? too_predictable(lab, truth) : seeds->why ? seeds->why : no_memory(lab, contexts);
+    leak_show_writing(lab, seeds, corpus, writing, why);
+    leak_seeds_show(lab, seeds, truth->known);
+    return MG_OK;
+}
+
+static mg_status measure(mg_lab *lab, leak_seeds *seeds, const mg_run_options *run, const mg_corpus *corpus,
                          mg_error *error) {
-    int batches = lab_asked(lab)->quick ? 50 : 200;
     lab_contexts contexts = lab_contexts_of(lab, corpus);
     source_truth truth;
-    const char *why = NULL;
-    mg_evaluation e[N_MODELS] = {{0}};
     mg_status status = find_truth(lab, corpus, run->train.model.block_size, &truth, error);
-    if (!status) status = lab_train(lab, training, corpus, run, error);
-    if (!status) status = evaluate(lab, training, corpus, batches, e, error);
-    if (!status) {
-        lab_answer(lab, "masked", e[MASKED].loss);
-        lab_answer(lab, "unmasked", e[UNMASKED].loss);
-        lab_check_zero(lab, "tokens in which the two models' batches differed", (double)training->different_tokens, "");
-        if (!truth.known) why = obstacle(lab, training, &contexts, &e[MASKED]);
-        if (truth.known)
-            check_grammar_losses(lab, &truth, &e[MASKED], &e[UNMASKED]);
-        else
-            check_text_losses(lab, &contexts, &e[MASKED], &e[UNMASKED], why);
-        advise(lab, training, truth.known ? e[MASKED].floor + REACHED : contexts.loss[1] + CLOSE, &e[MASKED],
-               &e[UNMASKED]);
-        show_curves(lab, training, &truth);
-        show_positions(lab, &truth, &e[MASKED], &e[UNMASKED]);
-        status = show_influence(lab, training, corpus, why, error);
+    if (!status) status = train(lab, seeds, 0, run, corpus, &contexts, error);
+    if (status) return status;
+    for (int s = 1; s < seeds->n && !status; s++) {
+        status = repeat(lab, seeds, s, run, corpus, &contexts, error);
+        if (status) seeds->n = s; /* shown are those that were finished */
     }
-    if (!status) {
-        if (truth.known)
-            why = too_predictable(lab, &truth);
-        else if (!why)
-            why = no_memory(lab, &contexts);
-        status = lab_leak_write(lab, training, corpus, why, error);
-    }
-    if (!status) status = cross_masks(lab, training, batches / 4, error);
-    for (int i = 0; i < N_MODELS; i++) mg_evaluation_free(&e[i]);
+    if (!status) check_losses(lab, seeds, &truth, &contexts);
+    if (!status || status == MG_ERR_STOPPED) show_losses(lab, seeds, &truth);
+    if (!status) status = show_influence(lab, seeds, corpus, error);
+    if (!status) status = write(lab, seeds, corpus, &truth, &contexts, error);
+    if (!status) status = cross_masks(lab, seeds->training, batches_of(lab) / 4, error);
     return status;
 }
 
@@ -399,7 +501,8 @@ static mg_status check_context(const mg_corpus *corpus, int block_size, mg_error
 }
 
 mg_status lab_leak(mg_lab *lab, mg_error *error) {
-    mg_run_options run = *(const mg_run_options *)lab_asked(lab)->own;
+    const lab_seeded_options *own = lab_asked(lab)->own;
+    mg_run_options run = own->run;
     mg_run_options_resolve(&run);
     mg_corpus *corpus;
     mg_status status = lab_load_corpus(lab, &run, &corpus, error);
@@ -408,13 +511,13 @@ mg_status lab_leak(mg_lab *lab, mg_error *error) {
                                      {.name = "unmasked", .color = LAB_UNMASKED, .options = run.train}};
     variant[MASKED].options.model.mask = mg_lookahead(lab_broken("leak.mask") ? 1 : 0);
     variant[UNMASKED].options.model.mask = mg_lookahead(lab_broken("leak.open") ? 0 : MG_LOOKAHEAD_ALL);
-    lab_training training = {.n_variants = N_MODELS, .variant = variant};
+    leak_seeds seeds = leak_seeds_new(lab, own->seeds, &(lab_training){.n_variants = N_MODELS, .variant = variant});
     tell(lab, &run, corpus);
     status = check_context(corpus, run.train.model.block_size, error);
     if (!status) status = lab_begin(lab, error);
-    if (!status) status = measure(lab, &training, &run, corpus, error);
+    if (!status) status = measure(lab, &seeds, &run, corpus, error);
     exercises(lab);
-    lab_training_free(&training);
+    lab_training_free(seeds.training);
     mg_corpus_free(corpus);
     return status;
 }

@@ -1,12 +1,43 @@
-/* The two halves of lab leak: what the models predict (leak.c) and what they write (leak_text.c). */
+/* The parts of lab leak: what the models predict (leak.c), what they write (leak_text.c), and what is kept of each seed
+ * (leak_seeds.c). */
 #ifndef MASKGRAD_LAB_LEAK_H
 #define MASKGRAD_LAB_LEAK_H
 
-#include "training.h"
+#include "seeds.h"
 
-/* Let both models write, show the texts side by side, and judge them: by the grammar where the source is one, by the
- * masked model where it is text. `why` says why a text cannot tell the two apart; NULL if it can. */
-mg_status lab_leak_write(mg_lab *lab, lab_training *training, const mg_corpus *corpus, const char *why,
-                         mg_error *error);
+enum { MASKED, UNMASKED, N_MODELS };
+
+/* What each of n seeds measured: arrays of n numbers. */
+typedef struct leak_seeds {
+    int n;
+    lab_training *training;                  /* n, each with its two variants */
+    double *loss[N_MODELS], *last[N_MODELS]; /* validation losses: all, and the last position's */
+    double *labeled[N_MODELS];               /* of the positions whose label is in the input */
+    double **position[N_MODELS];             /* n, by position */
+    double *floor, *gap, *gap_error;         /* masked, to the honest floor; NaN for a text */
+    double *last_gap, *last_gap_error;       /* unmasked, last position to its floor; NaN for a text */
+    double *last_apart;                      /* last positions: unmasked minus masked */
+    double *evidence, *to_read;              /* at position 0: of the masked model, and of all labels */
+    double *future[N_MODELS];                /* largest influence of a later token */
+    double *writing[N_MODELS];               /* % grammatical, or nats that the masked model loses */
+    const char *why;                         /* a text of a seed that cannot show a leak; or NULL */
+    long different_tokens;                   /* of all seeds */
+} leak_seeds;
+
+leak_seeds leak_seeds_new(mg_lab *lab, int n, const lab_training *like);
+/* What the evaluations of seed s found, all of it but the evidence's control, influence and writing. */
+void leak_seeds_keep(mg_lab *lab, leak_seeds *seeds, int s, const mg_evaluation e[N_MODELS]);
+/* Of one seed nothing: else a table of means, and one with a row per seed. */
+void leak_seeds_show(mg_lab *lab, const leak_seeds *seeds, bool grammar);
+
+/* Let both models of seed s write, and judge them: by the grammar where the source is one, by the masked model where it
+ * is text. */
+typedef struct leak_writing leak_writing;
+mg_status leak_write(mg_lab *lab, leak_seeds *seeds, int s, const mg_corpus *corpus, leak_writing **writing,
+                     mg_error *error);
+/* Show the texts of the first seed side by side, and check what all seeds wrote. `why` says why a text cannot tell the
+ * two apart; NULL if it can. */
+void leak_show_writing(mg_lab *lab, const leak_seeds *seeds, const mg_corpus *corpus, const leak_writing *writing,
+                       const char *why);
 
 #endif

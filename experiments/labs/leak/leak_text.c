@@ -11,17 +11,21 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { N_MODELS = 2, SAMPLES = 48, WINDOWS = 3, SHOWN = 3 };
+enum { SAMPLES = 48, WINDOWS = 3, SHOWN = 3 };
 #define TEMPERATURE 0.8 /* nanoGPT's, for both */
 
-/* All samples of one model: sample s holds the ids that follow the start. */
+/* All samples of one model: sample k holds the ids that follow the start. */
 typedef struct writing {
     int *ids;        /* (SAMPLES, length) */
     ptrdiff_t first; /* tokens written before the window was full */
     ptrdiff_t length;
 } writing;
+struct leak_writing {
+    writing of[N_MODELS];
+};
 
-static mg_status write_samples(mg_lab *lab, mg_trainer *trainer, const mg_corpus *corpus, writing *w, mg_error *error) {
+static mg_status write_samples(mg_lab *lab, mg_trainer *trainer, uint64_t seed, const mg_corpus *corpus, writing *w,
+                               mg_error *error) {
     mg_gpt *gpt = mg_trainer_model(trainer);
     const mg_gpt_config *config = mg_gpt_get_config(gpt);
     w->first = config->block_size - 1; /* the start takes a place */
@@ -35,9 +39,8 @@ static mg_status write_samples(mg_lab *lab, mg_trainer *trainer, const mg_corpus
     mg_generator_prompt(generator, &start, 1);
     enum { AT_ONCE = 16 };
     for (uint32_t done = 0; done < SAMPLES && !status; done += AT_ONCE) {
-        status = mg_generate_samples_ids(generator, &(mg_sampler){.temperature = TEMPERATURE, .top_p = 1},
-                                         lab_asked(lab)->seed, done, AT_ONCE, w->length, w->ids + done * w->length,
-                                         error);
+        status = mg_generate_samples_ids(generator, &(mg_sampler){.temperature = TEMPERATURE, .top_p = 1}, seed, done,
+                                         AT_ONCE, w->length, w->ids + done * w->length, error);
         lab_progress(lab, "writing", done + AT_ONCE, SAMPLES, "texts");
         if (!status) status = lab_interrupted(lab, error);
     }
@@ -93,23 +96,28 @@ static writing scatter_words(mg_lab *lab, const mg_corpus *corpus, const writing
 
 enum { MOST_BY_CHANCE = 20, LEAST_WELL = 95 }; /* % */
 
-static double grammar_row(lab_table *table, const char *name, const mg_grammar *grammar, const writing *w) {
+static void grammar_row(lab_table *table, const char *name, const mg_grammar *grammar, const writing *w) {
     grammar_verdict v = judge(grammar, w);
     char before[16], after[16];
     lab_table_row(table, "%s\t%d of %d\t%s\t%d of %d\t%s", name, v.grammatical[0], v.sentences[0],
                   percent(before, sizeof before, share(&v, 0)), v.grammatical[1], v.sentences[1],
                   percent(after, sizeof after, share(&v, 1)));
+}
+
+static double percent_grammatical(const mg_grammar *grammar, const writing *w) {
+    grammar_verdict v = judge(grammar, w);
     return 100 * share(&v, 0);
 }
 
-static void check_grammar(mg_lab *lab, const lab_training *training, const mg_corpus *corpus, const writing *w,
+static void check_grammar(mg_lab *lab, const leak_seeds *seeds, const mg_corpus *corpus, const writing *w,
                           const char *why) {
+    const lab_training *training = seeds->training;
     lab_table *table = lab_table_begin(lab, "grammar", "Sentences that the grammar could have produced",
                                        "writer\tfirst window\t\tafter it\t");
-    double first[N_MODELS];
-    for (int i = 0; i < N_MODELS; i++) first[i] = grammar_row(table, training->variant[i].name, corpus->grammar, &w[i]);
+    for (int i = 0; i < N_MODELS; i++) grammar_row(table, training->variant[i].name, corpus->grammar, &w[i]);
     writing scattered = scatter_words(lab, corpus, &w[0]);
-    double chance = grammar_row(table, "scattered words", corpus->grammar, &scattered);
+    grammar_row(table, "scattered words", corpus->grammar, &scattered);
+    double chance = percent_grammatical(corpus->grammar, &scattered);
     lab_table_end(table,
                   "After the first window an unmasked model may write well: a full window's last position is the one "
                   "that never had a label to read, so it had to learn the language. It is one position in %d, and the "
@@ -120,15 +128,15 @@ static void check_grammar(mg_lab *lab, const lab_training *training, const mg_co
     const char *unmasked = "unmasked: grammatical sentences, first window";
     if (chance > MOST_BY_CHANCE) {
         const char *easy = lab_format(lab, "in this grammar %.1f%% of scattered words are sentences", chance);
-        lab_undecided(lab, masked, first[0], "%", "%s", easy);
-        lab_undecided(lab, unmasked, first[1], "%", "%s", easy);
+        lab_undecided(lab, masked, mg_summarize(seeds->n, seeds->writing[MASKED]).mean, "%", "%s", easy);
+        lab_undecided(lab, unmasked, mg_summarize(seeds->n, seeds->writing[UNMASKED]).mean, "%", "%s", easy);
         return;
     }
-    lab_check_at_least(lab, masked, first[0], LEAST_WELL, "%");
+    lab_check_mean_at_least(lab, masked, seeds->n, seeds->writing[MASKED], LEAST_WELL, "%");
     if (why)
-        lab_undecided(lab, unmasked, first[1], "%", "%s", why);
+        lab_undecided(lab, unmasked, mg_summarize(seeds->n, seeds->writing[UNMASKED]).mean, "%", "%s", why);
     else
-        lab_check_at_most(lab, unmasked, first[1], MOST_BY_CHANCE, "%");
+        lab_check_mean_at_most(lab, unmasked, seeds->n, seeds->writing[UNMASKED], MOST_BY_CHANCE, "%");
 }
 
 /* ---- Judged by the masked model ---- */
@@ -153,24 +161,23 @@ static double judged_loss(mg_lab *lab, mg_gpt *judge, const mg_corpus *corpus, c
     return sum / SAMPLES;
 }
 
-static void check_text(mg_lab *lab, const lab_training *training, const mg_corpus *corpus, const writing *w,
-                       const char *why) {
-    mg_gpt *judge = mg_trainer_model(training->variant[0].trainer);
-    double loss[N_MODELS];
+static void check_text(mg_lab *lab, const leak_seeds *seeds, const char *why) {
+    double *more = lab_numbers(lab, seeds->n);
     lab_table *table = lab_table_begin(lab, "judged", "The masked model reads both texts",
                                        "text of\tloss (nats per token)\tperplexity");
     for (int i = 0; i < N_MODELS; i++) {
-        loss[i] = judged_loss(lab, judge, corpus, &w[i]);
-        lab_table_row(table, "%s\t%.3f\t%.1f", training->variant[i].name, loss[i], exp(loss[i]));
+        double loss = seeds->writing[i][0];
+        lab_table_row(table, "%s\t%.3f\t%.1f", seeds->training->variant[i].name, loss, exp(loss));
     }
     lab_table_end(table,
                   "No grammar is known here, so the masked model is the judge: how much does it lose on what each "
                   "of the two writes in its first window?");
     const char *name = "unmasked text: how much more it surprises the masked model";
+    for (int s = 0; s < seeds->n; s++) more[s] = seeds->writing[UNMASKED][s] - seeds->writing[MASKED][s];
     if (why)
-        lab_undecided(lab, name, loss[1] - loss[0], "nats", "%s", why);
+        lab_undecided(lab, name, mg_summarize(seeds->n, more).mean, "nats", "%s", why);
     else
-        lab_check_above(lab, name, loss[1] - loss[0], 0.5, "nats");
+        lab_check_mean_above(lab, name, seeds->n, more, 0.5, "nats");
 }
 
 /* ---- Shown ---- */
@@ -253,23 +260,34 @@ static const char *shown_text(mg_lab *lab, const mg_corpus *corpus, const writin
     return t.bytes;
 }
 
-mg_status lab_leak_write(mg_lab *lab, lab_training *training, const mg_corpus *corpus, const char *why,
-                         mg_error *error) {
-    writing w[N_MODELS];
+mg_status leak_write(mg_lab *lab, leak_seeds *seeds, int s, const mg_corpus *corpus, leak_writing **out,
+                     mg_error *error) {
+    leak_writing *w = *out = lab_memory(lab, 1, sizeof *w);
+    const lab_variant *variant = seeds->training[s].variant;
+    for (int i = 0; i < N_MODELS; i++) {
+        mg_status status = write_samples(lab, variant[i].trainer, lab_asked(lab)->seed + (uint64_t)s, corpus, &w->of[i],
+                                         error);
+        if (status) return status;
+        seeds->writing[i][s] = corpus->grammar
+                                   ? percent_grammatical(corpus->grammar, &w->of[i])
+                                   : judged_loss(lab, mg_trainer_model(variant[MASKED].trainer), corpus, &w->of[i]);
+    }
+    return MG_OK;
+}
+
+void leak_show_writing(mg_lab *lab, const leak_seeds *seeds, const mg_corpus *corpus, const leak_writing *w,
+                       const char *why) {
     const char *headings[N_MODELS], *texts[N_MODELS];
     for (int i = 0; i < N_MODELS; i++) {
-        mg_status status = write_samples(lab, training->variant[i].trainer, corpus, &w[i], error);
-        if (status) return status;
-        headings[i] = lab_format(lab, "The %s model writes", training->variant[i].name);
-        texts[i] = shown_text(lab, corpus, &w[i]);
+        headings[i] = lab_format(lab, "The %s model writes", seeds->training->variant[i].name);
+        texts[i] = shown_text(lab, corpus, &w->of[i]);
     }
     lab_texts(lab,
               corpus->grammar ? "First windows, side by side (*: not a sentence of this grammar)"
                               : "First windows, side by side",
               N_MODELS, headings, texts);
     if (corpus->grammar)
-        check_grammar(lab, training, corpus, w, why);
+        check_grammar(lab, seeds, corpus, w->of, why);
     else
-        check_text(lab, training, corpus, w, why);
-    return MG_OK;
+        check_text(lab, seeds, why);
 }
