@@ -46,7 +46,7 @@ grep -q '^"masked: gap to the honest floor (upper end of the mean.s 95 % interva
 [ "$(cut -d, -f1 seeds/by-seed.csv | sort -u | paste -sd ' ')" = "1337 1338 1339 seed" ] ||
     fail "--seeds 3: the seeds: $(cat seeds/by-seed.csv)"
 mean=$(awk -F, '$2 == "unmasked" { sum += $3; n++ } END { printf "%.3f", sum / n }' seeds/by-seed.csv)
-grep -q "^unmasked,$mean[0-9] ± [0-9.]* (n = 3)," seeds/seeds.csv ||
+grep -q "^loss,.*,$mean[0-9] ± [0-9.]* (n = 3)$" seeds/seeds.csv && ! grep '(n.*…' out.txt ||
     fail "--seeds 3: the mean is not $mean: $(cat seeds/seeds.csv)"
 for name in loss position; do
     awk -F, 'NR > 1 && !/floor/ && $4 > 0 { n++ } END { exit n < 10 }' seeds/$name.csv || fail "$name: no band: $(cat seeds/$name.csv)"

@@ -49,15 +49,18 @@ void leak_seeds_keep(mg_lab *lab, leak_seeds *seeds, int s, const mg_evaluation 
     seeds->different_tokens += seeds->training[s].different_tokens;
 }
 
+static void mean_row(mg_lab *lab, lab_table *table, const char *name, int n, double *const of_model[N_MODELS]) {
+    lab_table_row(table, "%s\t%s\t%s", name, lab_mean_text(lab, n, of_model[MASKED]),
+                  lab_mean_text(lab, n, of_model[UNMASKED]));
+}
+
 void leak_seeds_show(mg_lab *lab, const leak_seeds *seeds, bool grammar) {
     int n = seeds->n;
     if (n == 1) return;
-    lab_table *table = lab_table_begin(lab, "seeds", "Over seeds: mean ± its standard error",
-                                       grammar ? "model\tloss\tlast position\tgrammatical (%)"
-                                               : "model\tloss\tlast position\tits text's loss");
-    for (int i = 0; i < N_MODELS; i++)
-        lab_table_row(table, "%s\t%s\t%s\t%s", seeds->training->variant[i].name, lab_mean_text(lab, n, seeds->loss[i]),
-                      lab_mean_text(lab, n, seeds->last[i]), lab_mean_text(lab, n, seeds->writing[i]));
+    lab_table *table = lab_table_begin(lab, "seeds", "Over seeds: mean ± its standard error", "\tmasked\tunmasked");
+    mean_row(lab, table, "loss", n, seeds->loss);
+    mean_row(lab, table, "last position", n, seeds->last);
+    mean_row(lab, table, grammar ? "grammatical (%)" : "its text's loss", n, seeds->writing);
     lab_table_end(table,
                   "Each seed has its own initial weights, windows and samples, of the same data. A mean's verdict "
                   "is on its 95 %% interval; what must hold in every run is judged by the seed that comes nearest "
