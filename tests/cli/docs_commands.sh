@@ -19,6 +19,7 @@ scripts/alarm-runs.sh      trains for an hour
 scripts/install-deps.sh    installs
 scripts/portable-hashes.sh  builds, and trains on several machines
 scripts/kill-test.sh       kills runs for minutes; cli.kill does so for seconds
+scripts/screenshots.sh     builds a report and draws pictures of it
 cmake                      builds and installs; cli.examples does both
 maskgrad sweep --set       trains up to thirty models; cli.sweep trains some
 maskgrad compare runs/masks  compares those

@@ -68,7 +68,7 @@ mkdir "$work/newer"
 printf 'cmake_minimum_required(VERSION 3.25)\nproject(newer C)\nfind_package(maskgrad 99.0 REQUIRED)\n' \
     >"$work/newer/CMakeLists.txt"
 if cmake -S "$work/newer" -B "$work/newer/build" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null 2>&1; then
-    fail "find_package takes 0.1 for 99.0"
+    fail "find_package takes this version for 99.0"
 fi
 
 # pkg-config, wherever it is in the prefix.
