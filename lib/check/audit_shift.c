@@ -105,19 +105,33 @@ static void list_rules(audit *a, const scores *s) {
     for (int k = 0; k < AHEADS; k++) mg_audit_add(a, "%s %.4f", k ? "," : "", s->by[WHOLE][0][k]);
 }
 
+/* By how many tokens the newest one that a prediction sees comes before it: 0, or 1 of a model that shifts its input
+ * itself. The map has the answer; without one, 0. */
+static int shift_of_input(const audit *a) {
+    int64_t n = a->full;
+    for (int64_t d = 0; a->measured && d < n && d < MOST; d++)
+        for (int64_t i = d; i < n; i++)
+            if (a->result->map[i * n + i - d] > a->ignored) return (int)d;
+    return 0;
+}
+
 static void judge_rule(audit *a, const scores *s, int T, int rule) {
-    int ahead = rule == ROLLED ? 1 : LEAST + rule;
-    if (ahead == 1 && rule != ROLLED) {
-        mg_audit_say(a, MG_AUDIT_PASS, "the loss %.4f is the cross-entropy of the token 1 ahead", s->loss[0]);
+    int ahead = rule == ROLLED ? 1 : LEAST + rule, shifted = shift_of_input(a), beyond = ahead - (1 - shifted);
+    char sees[96] = "";
+    if (shifted > 0)
+        snprintf(sees, sizeof sees, " (predictions see the token %d before their own, and none after it)", shifted);
+    if (beyond == 0 && rule != ROLLED) {
+        mg_audit_say(a, MG_AUDIT_PASS, "the loss %.4f is the cross-entropy of the token %d ahead%s", s->loss[0], ahead,
+                     sees);
         return;
     }
     const char *what = rule == ROLLED ? "the targets were rolled: the last position is scored against the first token"
-                       : ahead == 0   ? "the targets are not shifted"
-                       : ahead == 2   ? "the targets are shifted twice"
-                       : ahead < 0    ? "the targets are shifted the wrong way"
+                       : beyond == -1 ? "the targets are not shifted"
+                       : beyond == 1  ? "the targets are shifted twice"
+                       : beyond < 0   ? "the targets are shifted the wrong way"
                                       : "the targets are shifted three times";
-    mg_audit_say(a, MG_AUDIT_FAIL, "the loss %.4f is the cross-entropy of the token %d ahead: %s", s->loss[0], ahead,
-                 what);
+    mg_audit_say(a, MG_AUDIT_FAIL, "the loss %.4f is the cross-entropy of the token %d ahead%s: %s", s->loss[0], ahead,
+                 sees, what);
     list_rules(a, s);
     if (rule == ROLLED)
         mg_audit_pair(a, T - 1, 0, 0);

@@ -31,6 +31,12 @@ static bool last_key(const toy *m, int i, int j) {
     return j <= i || j == (m->from ? m->from : m->T - 1);
 }
 
+/* As of a model that shifts its input itself: the prediction at position i is of token i. */
+static bool before(const toy *m, int i, int j) {
+    (void)m;
+    return j < i;
+}
+
 static bool window(const toy *m, int i, int j) {
     return j <= i && j > i - m->width;
 }
@@ -136,6 +142,10 @@ static const toy faults[] = {
     {.name = "stale after the end", .stale_after_end = true, .first = MG_AUDIT_CACHE, .says = "after the end"},
     {.name = "not shifted", .ahead = -1, .first = MG_AUDIT_SHIFT, .query = 0, .key = 0, .says = "are not shifted"},
     {.name = "shifted twice", .ahead = 2, .first = MG_AUDIT_SHIFT, .query = 0, .key = 2, .says = "shifted twice"},
+    {.name = "input shifted, and the targets too", .sees = before, .ahead = 1, .first = MG_AUDIT_SHIFT, .query = 0,
+     .key = 1, .says = "see the token 1 before their own, and none after it): the targets are shifted twice"},
+    {.name = "input shifted, targets backwards", .sees = before, .ahead = -2, .first = MG_AUDIT_SHIFT, .query = 1,
+     .key = 0, .says = "are not shifted"},
     {.name = "backwards", .ahead = -2, .first = MG_AUDIT_SHIFT, .query = 1, .key = 0, .says = "the wrong way"},
     {.name = "rolled", .rolled = true, .first = MG_AUDIT_SHIFT, .query = 23, .key = 0, .says = "rolled"},
     {.name = "far targets", .ahead = 5, .first = MG_AUDIT_SHIFT, .verdict = MG_AUDIT_INCONCLUSIVE},
@@ -148,6 +158,7 @@ static const toy faults[] = {
 static const toy honest[] = {
     {.name = "plain"},
     {.name = "window", .sees = window, .width = 3},
+    {.name = "input shifted", .sees = before, .ahead = -1},
     {.name = "window of 2", .sees = window, .width = 2},
     {.name = "vocabulary 2", .V = 2},
     {.name = "large vocabulary", .V = 300},
