@@ -1,11 +1,9 @@
-#include "flags.h"
-#include "columns.h"
+#include "flags_private.h"
 #include "heap.h"
 #include "language.h"
 #include "printable.h"
 #include "say.h"
 #include "suggest.h"
-#include "wrap.h"
 
 #include <argp.h>
 #include <stdio.h>
@@ -20,10 +18,6 @@ enum {
     MAX_OPTIONS = 4 * MG_MAX_FLAGS,
     TEXT_SIZE = MG_SETTING_ROOM
 };
-
-static bool takes_value(const mg_setting *flag) {
-    return flag->argument != NULL;
-}
 
 /* ---- Spellings ---- */
 
@@ -92,7 +86,7 @@ static void refuse_unknown_flags(const mg_command_line *line, const mg_flag_tabl
         snprintf(name, sizeof name, "%.*s", (int)(length < 60 ? length : 60), word + 2);
         if (is_long && !flag && !is_help) refuse_flag(line, tables, name);
         bool value_follows = is_long ? word[2 + length] == '\0' : word[2] == '\0';
-        if (flag && takes_value(flag) && value_follows) i++;
+        if (flag && mg_flag_takes_value(flag) && value_follows) i++;
     }
 }
 
@@ -129,12 +123,6 @@ typedef struct parser {
     int n_owned;
 } parser;
 
-static int find_given(const mg_given *given, const mg_setting *flag) {
-    for (int i = 0; i < given->n; i++)
-        if (given->flag[i].flag == flag) return i;
-    return -1;
-}
-
 /* The text of a list to which another item was added; the settings point to it until the program ends. */
 static const char *add_item(const parser *p, const mg_setting *flag, const char *before, const char *item) {
     static char texts[MAX_LISTS][MG_SETTING_ROOM];
@@ -158,10 +146,10 @@ static void set(parser *p, int index, const char *text) {
     const mg_setting *other = NULL;
     for (int i = 0; i < p->n_flags && !other; i++)
         if (i != index && p->values[i] == values && p->flag[i]->offset == flag->offset &&
-            find_given(&p->given, p->flag[i]) >= 0)
+            mg_given_index(&p->given, p->flag[i]) >= 0)
             other = p->flag[i];
     if (other) mg_setting_format(other, values, before, sizeof before);
-    int at = find_given(&p->given, flag);
+    int at = mg_given_index(&p->given, flag);
     if (flag->once && at >= 0) mg_usage_error(p->line, "--%s is given twice: give it once", flag->name);
     if (flag->kind == MG_SETTING_LIST) {
         if (!text[0]) mg_usage_error(p->line, "--%s needs a path", flag->name);
@@ -175,104 +163,6 @@ static void set(parser *p, int index, const char *text) {
     if (other && strcmp(before, after) != 0)
         mg_usage_error(p->line, "--%s and --%s contradict each other: give one", other->name, flag->name);
     p->given.flag[at < 0 ? p->given.n++ : at] = (struct mg_given_flag){flag, text};
-}
-
-/* ---- Help ---- */
-
-/* The default as --help shows it; "" for none. A number out of its range means "derived", and .help explains it. */
-static void shown_default(const mg_setting *flag, const void *values, char *text, size_t size) {
-    mg_setting_format(flag, values, text, size);
-    bool is_number = flag->kind == MG_SETTING_INT || flag->kind == MG_SETTING_INT64 || flag->kind == MG_SETTING_REAL;
-    if (!takes_value(flag) || (is_number && !mg_setting_in_range(flag, strtod(text, NULL)))) text[0] = '\0';
-}
-
-/* A text beside what it is about, or, on a narrow terminal, below. */
-static void print_beside(const char *left, const char *text) {
-    enum { WIDE = 29, NARROW = 10 };
-    int columns = mg_columns(stdout), at = columns < LAB_COLUMNS ? NARROW : WIDE;
-    char first[128], indent[WIDE + 1];
-    snprintf(indent, sizeof indent, "%*s", at, "");
-    snprintf(first, sizeof first, "%-*s", at, left);
-    if (mg_text_columns(left) >= at) {
-        puts(left);
-        snprintf(first, sizeof first, "%s", indent);
-    }
-    mg_print_wrapped(stdout, columns, first, indent, text);
-}
-
-/* The letter, the name, what it is, its default, and its other spellings. */
-static void print_flag(const mg_setting *flag, const void *values) {
-    char left[128], value[TEXT_SIZE], text[2 * TEXT_SIZE], letter[8] = "   ";
-    const char *list = flag->also ? flag->also : "", *word, *before = N_("; also --");
-    shown_default(flag, values, value, sizeof value);
-    int at = mg_snprintf(text, sizeof text, "%s%s%s%s", flag->help, value[0] ? " [" : "", value, value[0] ? "]" : "");
-    for (size_t n; (n = mg_next_word(&list, &word)) > 0 && at < TEXT_SIZE;) {
-        if (n == 1) snprintf(letter, sizeof letter, "-%c,", *word);
-        if (n == 1) continue;
-        at += mg_snprintf(text + at, sizeof text - (size_t)at, "%s%.*s", before, (int)n, word);
-        before = ", --";
-    }
-    snprintf(left, sizeof left, "  %s --%s%s%s", letter, flag->name, takes_value(flag) ? "=" : "",
-             takes_value(flag) ? flag->argument : "");
-    print_beside(left, text);
-}
-
-static void print_usage_line(const mg_command_line *line) {
-    char text[TEXT_SIZE];
-    mg_snprintf(text, sizeof text, "Usage: maskgrad %s [OPTION...]%s%s", mg_shown(line->name).text,
-                line->arguments ? " " : "", line->arguments ? line->arguments : "");
-    mg_print_wrapped(stdout, mg_columns(stdout), "", "    ", text);
-}
-
-MG_NORETURN static void print_usage(const parser *p) {
-    print_usage_line(p->line);
-    exit(0);
-}
-
-MG_NORETURN static void print_help(const parser *p) {
-    char words[8192];
-    const char *doc = mg_terminal_words(p->line->doc, words, sizeof words);
-    const char *after = strchr(doc, '\v'); /* what follows the options */
-    size_t length = after ? (size_t)(after - doc) : strlen(doc);
-    char *before = mg_strndup(doc, length, NULL);
-    print_usage_line(p->line);
-    if (before) mg_print_wrapped(stdout, mg_columns(stdout), "", "", before);
-    mg_free(before);
-    bool headed = false;
-    for (const mg_flag_table *table = p->tables; table->flags; table++)
-        for (const mg_setting *flag = table->flags; !mg_setting_is_end(flag); flag++) {
-            bool is_heading = flag->kind == MG_SETTING_HEADING;
-            if (is_heading || !headed) putchar('\n');
-            headed = true;
-            if (is_heading)
-                mg_print_wrapped(stdout, mg_columns(stdout), " ", " ", flag->help);
-            else
-                print_flag(flag, table->values);
-        }
-    putchar('\n');
-    print_beside("  -?, --help", "Print this help");
-    print_beside("      --usage", "Print a usage line");
-    print_beside("      --language=LANGUAGE", "Language of texts, help and messages: en or pt-BR [LANGUAGE, LANG]");
-    if (after) {
-        putchar('\n');
-        mg_print_wrapped(stdout, mg_columns(stdout), "", "", after + 1);
-    }
-    exit(0);
-}
-
-/* Not in --help: what scripts/completion.sh makes shell completion of. A line per flag: its name, its letter, the name
- * of its value, its purpose; before them, a line without a name for the arguments. */
-static void print_table(const mg_command_line *line, const mg_flag_table *tables) {
-    printf("\t\t%s\t%s\n", line->arguments ? line->arguments : "", line->name);
-    for (const mg_flag_table *table = tables; table->flags; table++)
-        for (const mg_setting *flag = table->flags; !mg_setting_is_end(flag); flag++) {
-            if (flag->kind == MG_SETTING_HEADING) continue;
-            const char *list = flag->also ? flag->also : "", *word, *letter = "";
-            for (size_t n; (n = mg_next_word(&list, &word)) > 0;)
-                if (n == 1) letter = word;
-            printf("%s\t%.1s\t%s\t%s\n", flag->name, letter, takes_value(flag) ? flag->argument : "", flag->help);
-        }
-    puts("language\t\tLANGUAGE\tLanguage of texts, help and messages");
 }
 
 /* ---- Parsing ---- */
@@ -293,12 +183,12 @@ static error_t take(int key, char *text, struct argp_state *state) {
     }
     if (key == ARGP_KEY_END && p->n_arguments < p->line->min_arguments)
         mg_usage_error(p->line, "missing argument: %s", p->line->arguments);
-    if (key == HELP_KEY || (key == 'h' && !p->by_letter['h'])) print_help(p);
-    if (key == USAGE_KEY) print_usage(p);
+    if (key == HELP_KEY || (key == 'h' && !p->by_letter['h'])) mg_flags_print_help(p->line, p->tables);
+    if (key == USAGE_KEY) mg_flags_print_usage(p->line);
     if (key > 0 && key < 128 && p->by_letter[key]) key = p->by_letter[key];
     if (key < FIRST_KEY || key >= FIRST_KEY + p->n_flags) return ARGP_ERR_UNKNOWN;
     const mg_setting *flag = p->flag[key - FIRST_KEY];
-    set(p, key - FIRST_KEY, takes_value(flag) ? text : flag->kind == MG_SETTING_ON ? "true" : "false");
+    set(p, key - FIRST_KEY, mg_flag_takes_value(flag) ? text : flag->kind == MG_SETTING_ON ? "true" : "false");
     return 0;
 }
 
@@ -317,8 +207,8 @@ static void add_flag(parser *p, const mg_setting *flag, void *values) {
     int key = FIRST_KEY + p->n_flags;
     p->flag[p->n_flags] = flag;
     p->values[p->n_flags++] = values;
-    add_option(p,
-               (struct argp_option){.name = flag->name, .key = key, .arg = takes_value(flag) ? flag->argument : NULL});
+    add_option(p, (struct argp_option){
+                      .name = flag->name, .key = key, .arg = mg_flag_takes_value(flag) ? flag->argument : NULL});
     const char *list = flag->also ? flag->also : "", *word;
     for (size_t n; (n = mg_next_word(&list, &word)) > 0;) {
         struct argp_option alias = {.flags = OPTION_ALIAS};
@@ -344,7 +234,7 @@ static void add_tables(parser *p, const mg_flag_table *tables) {
 int mg_flags_parse(const mg_command_line *line, const mg_flag_table *tables, int argc, char **argv,
                    const char **arguments, mg_given *given) {
     if (argc == 2 && strcmp(argv[1], "--flag-table") == 0) {
-        print_table(line, tables);
+        mg_flags_print_table(line, tables);
         exit(0);
     }
     parser *p = mg_alloc_zero(1, sizeof *p, "the command line", NULL);
@@ -392,50 +282,6 @@ void mg_flag_tables_add(mg_flag_table *list, const mg_settings *tables, void *va
         list[n] = (mg_flag_table){tables->rows, (char *)values + tables->base};
     }
     list[n] = (mg_flag_table){NULL, NULL};
-}
-
-void mg_given_add_before(mg_given *given, const mg_given *before) {
-    mg_given all = {0};
-    for (int i = 0; i < before->n; i++)
-        if (find_given(given, before->flag[i].flag) < 0) all.flag[all.n++] = before->flag[i];
-    for (int i = 0; i < given->n; i++) all.flag[all.n++] = given->flag[i];
-    *given = all;
-}
-
-static bool holds(const mg_setting *rows, const mg_setting *row) {
-    while (rows != row && !mg_setting_is_end(rows)) rows++;
-    return rows == row;
-}
-
-void mg_given_apply(const mg_given *given, const mg_flag_table *tables) {
-    for (int i = 0; i < given->n; i++)
-        for (const mg_flag_table *table = tables; table->flags; table++) {
-            mg_error error;
-            if (!holds(table->flags, given->flag[i].flag)) continue;
-            MG_CHECK(mg_setting_set(given->flag[i].flag, table->values, given->flag[i].text, &error) == MG_OK,
-                     "a flag that was legal before is not: %s", error.message);
-        }
-}
-
-const mg_setting *mg_given_find(const mg_given *given, const mg_setting *rows, const mg_setting *row) {
-    for (int i = 0; i < given->n; i++)
-        if (given->flag[i].flag->offset == row->offset && holds(rows, given->flag[i].flag)) return given->flag[i].flag;
-    return NULL;
-}
-
-const char *mg_given_any(const mg_given *given, const char *names) {
-    const char *word;
-    for (size_t n; (n = mg_next_word(&names, &word)) > 0;)
-        for (int i = 0; i < given->n; i++) {
-            const char *name = given->flag[i].flag->name;
-            if (strlen(name) == n && memcmp(name, word, n) == 0) return name;
-        }
-    return NULL;
-}
-
-void mg_warn_idle(const mg_command_line *line, const mg_given *given, const char *names, const char *why) {
-    const char *name = mg_given_any(given, names);
-    if (name) mg_say(line->name, "--%s changes nothing: %s", name, why);
 }
 
 void mg_usage_error(const mg_command_line *line, const char *format, ...) {
