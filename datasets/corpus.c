@@ -329,8 +329,8 @@ static mg_status split(mg_corpus *corpus, const mg_data_options *options, mg_err
     return MG_OK;
 }
 
-/* Adds to the hash of the bytes the options that also decide which tokens a split has. With the default split and no
- * column, it stays the hash of the bytes. */
+/* The hash of the bytes and of the options that decide which tokens a split has. With the default split and no column
+ * it is the hash of the bytes. */
 static uint64_t hash_options(uint64_t hash, const mg_data_options *options) {
     if (options->column) hash = mg_fnv1a(hash, options->column, strlen(options->column) + 1);
     if (options->validation != USUAL_VALIDATION)

@@ -8,7 +8,7 @@ static ptrdiff_t window_of(const mg_gpt_config *c) {
     return has_one ? c->mask.n : 0;
 }
 
-/* For a window, what one token sees and as many more again, so that dropping moves each token once on average. */
+/* For a window of n, n more or 32 more, whichever is larger, so that dropping moves each token once on average. */
 ptrdiff_t mg_kv_cache_capacity(const mg_gpt_config *c) {
     enum { FEWEST_AT_ONCE = 32 };
     ptrdiff_t window = window_of(c), more = window > FEWEST_AT_ONCE ? window : FEWEST_AT_ONCE;

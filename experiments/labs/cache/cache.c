@@ -208,7 +208,7 @@ static long written_places(const equality *e, mg_kv_cache *cache) {
     return written;
 }
 
-/* How many tokens a cache holds at most: of a window, what one token sees and as many more again, or 32. */
+/* The most tokens that a cache holds: for a window of n, n more than the window or 32 more, whichever is larger. */
 static long room_for(const mg_gpt_config *c) {
     long n = c->mask.n, room = n + (n > 32 ? n : 32);
     return c->mask.kind == MG_MASK_WINDOW && room < c->block_size ? room : c->block_size;

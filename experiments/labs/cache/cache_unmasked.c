@@ -3,7 +3,7 @@
  * The library refuses to give it a cache. To see what the refusal prevents, the cache is built by hand: a key that is
  * computed when its token arrives has seen that token and the ones before it, for the later ones are not there yet, and
  * a cache never computes it again. That is to say: token by token, the weights of an unmasked model with a cache
- * compute what the same weights compute under the causal mask. Without a cache every key is made anew from all the
+ * compute what the same weights compute under the causal mask. Without a cache every key is made recomputed from all the
  * tokens. */
 #include "cache.h"
 #include "generator.h"
@@ -142,9 +142,9 @@ static double logit_difference(const lab_cache_model *refused, const int *ids, i
     double largest = 0;
     for (int n = 1; n <= T; n++) {
         mg_gpt_pass pass = {.last_only = true};
-        const mg_real *anew = mg_gpt_forward(lab_cache_gpt(refused), tape, ids, 1, n, &pass)->data;
+        const mg_real *recomputed = mg_gpt_forward(lab_cache_gpt(refused), tape, ids, 1, n, &pass)->data;
         const mg_real *old = mg_gpt_forward(lab_cache_gpt(&with_kept), tape, ids, 1, n, &pass)->data;
-        for (int v = 0; v < V; v++) largest = lab_larger(largest, fabs((double)anew[v] - (double)old[v]));
+        for (int v = 0; v < V; v++) largest = lab_larger(largest, fabs((double)recomputed[v] - (double)old[v]));
         mg_tape_reset(tape);
     }
     mg_tape_free(tape);
