@@ -105,6 +105,17 @@ static inline double lab_larger(double a, double b) {
 static inline double lab_smaller(double a, double b) {
     return isnan(a) || a < b ? a : b;
 }
+/* Of n >= 1 numbers. */
+static inline double lab_largest(int n, const double *x) {
+    double most = x[0];
+    for (int i = 1; i < n; i++) most = lab_larger(most, x[i]);
+    return most;
+}
+static inline double lab_smallest(int n, const double *x) {
+    double least = x[0];
+    for (int i = 1; i < n; i++) least = lab_smaller(least, x[i]);
+    return least;
+}
 
 bool lab_check_zero(mg_lab *lab, const char *name, double observed, const char *unit); /* exactly 0 */
 bool lab_check_below(mg_lab *lab, const char *name, double observed, double limit, const char *unit);

@@ -161,24 +161,12 @@ static void check_masked_text(mg_lab *lab, const lab_contexts *c, const leak_see
                        c->loss[1] + CLOSE, by_heart ? seeds->why : no_memory(lab, c));
 }
 
-static double largest(int n, const double *x) {
-    double most = x[0];
-    for (int i = 1; i < n; i++) most = lab_larger(most, x[i]);
-    return most;
-}
-
-static double smallest(int n, const double *x) {
-    double least = x[0];
-    for (int i = 1; i < n; i++) least = lab_smaller(least, x[i]);
-    return least;
-}
-
 /* At position 0 any model that sees no future predicts from one token, whatever it knows by heart: the alarm's
  * evidence, on the windows of the evaluation. */
 static void check_position_0(mg_lab *lab, const leak_seeds *seeds) {
     const char *name = lab_name_over_seeds(lab, "masked: evidence that position 0 reads its label", seeds->n,
                                            "largest");
-    double evidence = largest(seeds->n, seeds->evidence), to_read = smallest(seeds->n, seeds->to_read);
+    double evidence = lab_largest(seeds->n, seeds->evidence), to_read = lab_smallest(seeds->n, seeds->to_read);
     if (to_read < 10 * MG_ALARM_EVIDENCE)
         lab_undecided(lab, name, evidence, "nats",
                       "all labels of position 0 together hold %.0f nats: there is too little to read", to_read);
@@ -342,10 +330,10 @@ static void check_influence(mg_lab *lab, const leak_seeds *seeds, int T) {
     const char *pairs = lab_format(
         lab, "influence of later tokens on earlier predictions, all %d pairs of %d positions", T * (T - 1) / 2, T);
     lab_check_zero(lab, lab_name_over_seeds(lab, lab_format(lab, "masked: %s", pairs), seeds->n, "largest"),
-                   largest(seeds->n, seeds->future[MASKED]), "");
+                   lab_largest(seeds->n, seeds->future[MASKED]), "");
     const char *unmasked = lab_name_over_seeds(lab, lab_format(lab, "unmasked: largest %s", pairs), seeds->n,
                                                "smallest");
-    double least = smallest(seeds->n, seeds->future[UNMASKED]);
+    double least = lab_smallest(seeds->n, seeds->future[UNMASKED]);
     if (seeds->why && least <= 0.1)
         lab_undecided(lab, unmasked, least, "", "%s", seeds->why);
     else

@@ -156,18 +156,6 @@ static void fill_rows(const mg_lab *lab, rows *r) {
         }
 }
 
-static double largest(int n, const double *x) {
-    double most = x[0];
-    for (int i = 1; i < n; i++) most = lab_larger(most, x[i]);
-    return most;
-}
-
-static double smallest(int n, const double *x) {
-    double least = x[0];
-    for (int i = 1; i < n; i++) least = lab_smaller(least, x[i]);
-    return least;
-}
-
 static double farthest_from_1(int n, const double *x) {
     double far = 0;
     for (int i = 0; i < n; i++) far = lab_larger(far, fabs(x[i] - 1));
@@ -227,11 +215,12 @@ static void show_leaks(mg_lab *lab, const rows *r) {
     lab_figure_end(figure, "Zeroing after the softmax hides the future and keeps its share: an early query's output is "
                            "scaled down by how strongly the future would have been heard, and so still depends on it.");
 
-    lab_check_zero(lab, "−∞: largest weight on the future, over all rows", largest(N, r->leaked[MINUS_INFINITY]), "");
+    lab_check_zero(lab, "−∞: largest weight on the future, over all rows", lab_largest(N, r->leaked[MINUS_INFINITY]),
+                   "");
     lab_check_below(lab, "−∞: how far a row's sum is from 1", farthest_from_1(N, r->sums[MINUS_INFINITY]), 1e-6, "");
     lab_check_above(lab, "0 before: smallest weight on the future, over all rows but the last",
-                    smallest(N - 1, r->leaked[ZERO_BEFORE]), 0.01, "");
-    lab_check_below(lab, "0 after: smallest sum of a row", smallest(N, r->sums[ZERO_AFTER]), 0.9, "");
+                    lab_smallest(N - 1, r->leaked[ZERO_BEFORE]), 0.01, "");
+    lab_check_below(lab, "0 after: smallest sum of a row", lab_smallest(N, r->sums[ZERO_AFTER]), 0.9, "");
 }
 
 /* ---- Scores of a million ---- */
